@@ -1,0 +1,57 @@
+//! Says what a training algorithm is: something that takes steps.
+
+use tch::Tensor;
+
+use crate::{Adam, Model, ParticleStore, PriorSampler, Random, Scalars};
+
+/// A training algorithm. The runner owns the loop, the data order, the records and the clock.
+pub trait Algorithm {
+    /// Takes one step and returns the numbers worth recording.
+    fn step(&mut self, step: Step) -> anyhow::Result<Scalars>;
+
+    /// The particles with all noise applied that is due by iteration `now`, in blocks of data points, for dumps.
+    ///
+    /// `None` for an algorithm without particles. The algorithm's own state stays as it is: a dump must not change
+    /// the run.
+    fn particles(&self, now: u64) -> Option<SettledParticles<'_>>;
+
+    /// Numbers that are fixed for the run and worth showing at its start, such as raw step sizes.
+    fn constants(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+}
+
+/// Everything one step works on.
+pub struct Step<'a> {
+    /// The iteration k, counted from 0.
+    pub number: u64,
+    /// The data indices of the batch (i64, on the CPU).
+    pub indices: &'a Tensor,
+    /// The data points of the batch, on the run's device.
+    pub data: &'a Tensor,
+    pub model: &'a Model,
+    pub prior_sampler: &'a dyn PriorSampler,
+    pub energy_optimizer: &'a mut Adam,
+    pub generator_optimizer: &'a mut Adam,
+    pub random: &'a mut Random,
+}
+
+impl Step<'_> {
+    /// Runs `chains` prior chains from N(0, I) and adds their statistics to `scalars`.
+    pub fn sample_prior(&mut self, chains: i64, scalars: &mut Scalars) -> anyhow::Result<Tensor> {
+        let mut draws = self.random.stream("prior_sampler", self.number);
+        let device = self.data.device();
+        let chains = self.prior_sampler.sample_from_noise(self.model, chains, device, &mut draws)?;
+        scalars.extend("prior_sampler/", chains.statistics);
+        Ok(chains.last)
+    }
+}
+
+/// Particles as they are read by others: settled block by block, on a copy.
+pub struct SettledParticles<'a> {
+    pub store: &'a ParticleStore,
+    /// Gives the clouds of the data points `start..start + count`, on the CPU.
+    pub block: Box<dyn FnMut(usize, usize, &mut Random) -> Tensor + 'a>,
+    /// The raw step size, for the dump's attributes.
+    pub raw_step_size: f64,
+}

@@ -1,0 +1,130 @@
+//! The arguments of every command.
+
+use std::path::PathBuf;
+
+use clap::{Args, FromArgMatches, Subcommand};
+
+use crate::Kind;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 the run failed, 2 the command line or a recipe is wrong (nothing was written), \
+3 diverged, 130 interrupted.
+Shell completion: source <(COMPLETE=bash runner), also zsh, fish, elvish.";
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Train (the same as without a command)
+    Run(RunArguments),
+    /// List the registered plugins
+    List(ListArguments),
+    /// Describe one plugin: every option with type, default and unit
+    Describe(DescribeArguments),
+    /// Print a resolved recipe with the origin of each value
+    Show(ShowArguments),
+    /// Build everything and take a step on tiny data, without writing
+    Check(CheckArguments),
+}
+
+impl Command {
+    /// The command line as clap sees it: the arguments of `run` are also those of no command.
+    pub fn line() -> clap::Command {
+        let line = clap::Command::new("runner")
+            .version(env!("CARGO_PKG_VERSION"))
+            .about("Trains latent energy-based models with interacting particles")
+            .after_help(EXIT_CODES)
+            .arg_required_else_help(true)
+            .args_conflicts_with_subcommands(true)
+            .subcommand_negates_reqs(true);
+        RunArguments::augment_args(Self::augment_subcommands(line))
+    }
+
+    /// Parses the command line; ends the program where it is wrong.
+    pub fn parse() -> Self {
+        let mut matches = Self::line().get_matches();
+        let parsed = if matches.subcommand().is_some() {
+            Self::from_arg_matches_mut(&mut matches)
+        } else {
+            RunArguments::from_arg_matches_mut(&mut matches).map(Self::Run)
+        };
+        parsed.unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Which recipe, with which overrides.
+#[derive(Args, Clone)]
+pub struct RecipeArguments {
+    /// A recipe file, or the name of one in recipes/, with or without .yaml
+    #[arg(long, value_name = "NAME_OR_PATH")]
+    pub recipe: String,
+    /// Override a value, e.g. prior_sampler.step_size=0.01; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Override run.seed
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+    /// Override run.device: auto, cpu, cuda or cuda:i
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+}
+
+impl RecipeArguments {
+    /// All overrides, the short forms last.
+    pub fn overrides(&self) -> Vec<(String, String)> {
+        let seed = self.seed.map(|seed| ("run.seed".to_owned(), seed.to_string()));
+        let device = self.device.clone().map(|device| ("run.device".to_owned(), device));
+        self.set.iter().cloned().chain(seed).chain(device).collect()
+    }
+}
+
+#[derive(Args)]
+pub struct RunArguments {
+    #[command(flatten)]
+    pub recipe: RecipeArguments,
+    /// The folder in which the run's own folder is made
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub out: PathBuf,
+}
+
+#[derive(Args)]
+pub struct ListArguments {
+    /// Only this kind
+    #[arg(value_enum)]
+    pub kind: Option<Kind>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct DescribeArguments {
+    /// The kind of plugin
+    #[arg(value_enum)]
+    pub kind: Kind,
+    /// Its name
+    pub name: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct ShowArguments {
+    #[command(flatten)]
+    pub recipe: RecipeArguments,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct CheckArguments {
+    #[command(flatten)]
+    pub recipe: RecipeArguments,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("expected KEY=VALUE, e.g. prior_sampler.step_size=0.01".into()),
+    }
+}

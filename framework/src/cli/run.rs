@@ -1,0 +1,58 @@
+//! `runner run`: trains, and says where the results are.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::arguments::RunArguments;
+use super::{Session, print};
+use crate::run::{Experiment, Interrupt, Outcome, RunFolder, Size, train};
+
+const INTERRUPTED: u8 = 130;
+
+pub fn run(session: &Session, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
+    let recipe = session.recipe(&arguments.recipe)?;
+    let experiment = Experiment::build(recipe, &session.registry, Size::Full)?;
+    let interrupt = Interrupt::listen()?;
+    let folder = RunFolder::create(&arguments.out, &experiment.recipe)?;
+    session.log.write_to(folder.path())?;
+    tracing::info!("run folder: {}", folder.path().display());
+    let trained = train(
+        experiment,
+        &folder,
+        session.home.sources.as_deref(),
+        &session.log,
+        &interrupt,
+    );
+    let outcome = match trained {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            return Err(error);
+        }
+    };
+    print(&results(folder.path()))?;
+    Ok(match outcome {
+        Outcome::Finished => ExitCode::SUCCESS,
+        Outcome::Interrupted => ExitCode::from(INTERRUPTED),
+    })
+}
+
+/// Where the results are and how to look at them.
+fn results(folder: &Path) -> String {
+    let mut text = format!("\nresults: {}\n", folder.display());
+    let mut look = |path: &str, how: &str| {
+        if folder.join(path).exists() {
+            text += &format!("  {path:<14} {how}\n");
+        }
+    };
+    look("figures", "pictures of data, samples and energy landscape");
+    look("evaluation.json", "final metrics");
+    look("metrics.jsonl", "every recorded number, one JSON object a line");
+    look("particles", "HDF5 dumps of the particles: h5py.File(path)[\"particles\"]");
+    look("checkpoints", "weights as safetensors, which PyTorch loads");
+    look("recipe.yaml", "the resolved recipe; provenance.json says what ran it");
+    text + &format!(
+        "  curves         pip install tensorboard && tensorboard --logdir {}\n",
+        folder.display()
+    )
+}

@@ -1,0 +1,35 @@
+//! Says what training data look like.
+
+use tch::Tensor;
+
+/// Which part of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// What the model is trained on.
+    Train,
+    /// What it never sees.
+    Validation,
+}
+
+/// Data points by index, as f32 tensors on the CPU.
+pub trait Dataset {
+    /// Shape of one data point.
+    fn shape(&self) -> &[i64];
+
+    /// Number of points in a split.
+    fn len(&self, split: Split) -> usize;
+
+    /// Whether a split has no points.
+    fn is_empty(&self, split: Split) -> bool {
+        self.len(split) == 0
+    }
+
+    /// The points at `indices` (i64, on the CPU), stacked along a new first dimension.
+    fn get(&self, split: Split, indices: &Tensor) -> anyhow::Result<Tensor>;
+
+    /// The first `n` points of a split, or all of them if there are fewer.
+    fn first(&self, split: Split, n: usize) -> anyhow::Result<Tensor> {
+        let n = n.min(self.len(split)) as i64;
+        self.get(split, &Tensor::arange(n, (tch::Kind::Int64, tch::Device::Cpu)))
+    }
+}

@@ -1,0 +1,56 @@
+//! Guards the one way to ask libtorch for gradients.
+
+use tch::Tensor;
+
+/// Gradients of the sum of `output` with respect to each of `inputs`; zero where an input was not used.
+///
+/// libtorch crashes the process when asked for the gradient of something without a graph, hence the check. The
+/// graph is freed afterwards, and the inputs' own `.grad` stays untouched.
+pub fn gradients(output: &Tensor, inputs: &[Tensor]) -> Vec<Tensor> {
+    assert!(
+        output.requires_grad(),
+        "the output does not depend on any tensor that requires gradients"
+    );
+    let total = output.sum(output.kind());
+    let found = Tensor::run_backward(&[total], inputs, false, false);
+    found
+        .into_iter()
+        .zip(inputs)
+        .map(|(gradient, input)| if gradient.defined() { gradient } else { input.zeros_like() })
+        .collect()
+}
+
+/// `x` cut off from whatever graph it came from, ready to be differentiated with respect to.
+pub fn leaf(x: &Tensor) -> Tensor {
+    x.detach().set_requires_grad(true)
+}
+
+/// √(Σ‖g‖²) over all of `gradients`, left on their device.
+pub fn norm(gradients: &[Tensor]) -> Tensor {
+    let squares: Vec<_> = gradients
+        .iter()
+        .map(|gradient| gradient.square().sum(gradient.kind()))
+        .collect();
+    Tensor::stack(&squares, 0).sum(tch::Kind::Float).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unused_inputs_get_zero() {
+        let x = leaf(&Tensor::from_slice(&[1f32, 2.0]));
+        let unused = leaf(&Tensor::from_slice(&[5f32]));
+        let found = gradients(&x.square(), &[x.shallow_clone(), unused]);
+        assert!(found[0].equal(&Tensor::from_slice(&[2f32, 4.0])));
+        assert!(found[1].equal(&Tensor::from_slice(&[0f32])));
+    }
+
+    #[test]
+    #[should_panic(expected = "does not depend")]
+    fn a_constant_is_caught_before_libtorch_crashes() {
+        let x = leaf(&Tensor::from_slice(&[1f32]));
+        gradients(&Tensor::from_slice(&[1f32]), &[x]);
+    }
+}

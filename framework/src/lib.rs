@@ -1,0 +1,102 @@
+//! The core of an experiment framework for latent energy-based models trained with interacting particles.
+//!
+//! Follow a datum: a [`Recipe`] names plugins, the [`Registry`] builds them, a [`Dataset`] yields data points, an
+//! [`Algorithm`] moves particles and parameters with the help of a [`PriorSampler`], an [`Energy`] and a
+//! [`Generator`], and what it returns goes to the records. Plugins compute and return numbers; only the runner
+//! seeds, logs and writes.
+//!
+//! A plugin is a config struct that builds something:
+//!
+//! ```no_run
+//! use ebipla_framework::prelude::*;
+//!
+//! /// Plain gradient descent on the energy: no noise at all.
+//! #[derive(Serialize, Deserialize, JsonSchema)]
+//! #[serde(default, deny_unknown_fields)]
+//! pub struct Descent {
+//!     /// Length of one step. [latent units²]
+//!     #[schemars(extend("exclusiveMinimum" = 0.0))]
+//!     step_size: f64,
+//! }
+//!
+//! impl Default for Descent {
+//!     fn default() -> Self {
+//!         Self { step_size: 0.1 }
+//!     }
+//! }
+//!
+//! impl Plugin for Descent {
+//!     type Builds = dyn PriorSampler;
+//!
+//!     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn PriorSampler>> {
+//!         Ok(Box::new(self))
+//!     }
+//! }
+//!
+//! impl PriorSampler for Descent {
+//!     fn sample(&self, energy: &dyn Energy, start: Tensor, _: &mut Draws) -> anyhow::Result<Chains> {
+//!         let last = &start - energy.gradient(&start) * self.step_size;
+//!         Ok(Chains { last, statistics: Scalars::new() })
+//!     }
+//!
+//!     fn gradient_evaluations(&self) -> u64 {
+//!         1
+//!     }
+//! }
+//!
+//! inventory::submit! { Registration::of::<Descent>("descent") }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     ebipla_framework::main(ebipla_framework::Home::here())
+//! }
+//! ```
+
+mod algorithm;
+mod cli;
+mod dataset;
+mod device;
+mod energy;
+mod generator;
+pub mod gradient;
+mod metric;
+mod model;
+mod optimizer;
+mod parameters;
+mod particles;
+mod prior_sampler;
+mod random;
+mod recipe;
+mod record;
+mod registry;
+mod run;
+mod scalars;
+
+pub use algorithm::{Algorithm, SettledParticles, Step};
+pub use cli::{Home, main};
+pub use dataset::{Dataset, Split};
+pub use energy::Energy;
+pub use generator::Generator;
+pub use inventory;
+pub use metric::{Metric, Subject};
+pub use model::{Joint, Model, Wanted};
+pub use optimizer::{Adam, AdamConfig};
+pub use parameters::Parameters;
+pub use particles::{NoiseLedger, ParticleStore};
+pub use prior_sampler::{Chains, PriorSampler};
+pub use random::{Draws, Random};
+pub use recipe::{Origin, Problem, Recipe, RecipeError};
+pub use registry::{Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Registration, Registry, Scope};
+pub use scalars::Scalars;
+
+/// What a file with a plugin usually needs.
+pub mod prelude {
+    pub use crate::{
+        Algorithm, Chains, Complaint, Dataset, Draws, Energy, Generator, Metric, Parameters, Plugin, PriorSampler,
+        Registration, Scalars, Scope, Split, Step, Subject,
+    };
+    pub use anyhow;
+    pub use inventory;
+    pub use schemars::JsonSchema;
+    pub use serde::{Deserialize, Serialize};
+    pub use tch::{self, Tensor};
+}

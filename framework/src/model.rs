@@ -1,0 +1,78 @@
+//! Joins energy and generator to the latent variable model p(x, y) = p_α(x) p_β(y|x).
+
+use tch::Tensor;
+
+use crate::{Energy, Generator, gradient};
+
+/// The model: prior energy U_α, generator g_β and decoder noise σ.
+pub struct Model {
+    pub energy: Box<dyn Energy>,
+    pub generator: Box<dyn Generator>,
+    /// Standard deviation σ of the decoder.
+    pub sigma: f64,
+}
+
+/// Values and gradients of φ(x, y) = U_α(x) + V_β(x, y) from one forward and backward pass.
+pub struct Joint {
+    /// U(x) for each row.
+    pub prior: Tensor,
+    /// V(x, y) = ‖y − g(x)‖²/(2σ²) for each row.
+    pub reconstruction: Tensor,
+    /// ∇ₓφ for each row.
+    pub latent: Tensor,
+    /// ∇_α of the *sum* of U over rows; empty if not asked for.
+    pub energy: Vec<Tensor>,
+    /// ∇_β of the *sum* of V over rows; empty if not asked for.
+    pub generator: Vec<Tensor>,
+}
+
+/// Which gradients [`Model::joint`] returns besides those of the latents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Latents,
+    LatentsAndParameters,
+}
+
+impl Model {
+    /// V(x, y) = ‖y − g(x)‖²/(2σ²) for each row.
+    pub fn reconstruction(&self, x: &Tensor, y: &Tensor) -> Tensor {
+        let difference = self.generator.generate(x) - y;
+        difference.square().flatten(1, -1).sum_dim_intlist(1, false, difference.kind()) / (2.0 * self.sigma * self.sigma)
+    }
+
+    /// φ and its gradients at rows `x` (`[n, latent]`) with data `y` (`[n, shape…]`).
+    pub fn joint(&self, x: &Tensor, y: &Tensor, wanted: Wanted) -> Joint {
+        let x = gradient::leaf(x);
+        let prior = self.energy.energy(&x);
+        let reconstruction = self.reconstruction(&x, y);
+        let total = prior.sum(prior.kind()) + reconstruction.sum(reconstruction.kind());
+
+        let (alpha, beta) = match wanted {
+            Wanted::Latents => (Vec::new(), Vec::new()),
+            Wanted::LatentsAndParameters => (
+                self.energy.parameters().tensors(),
+                self.generator.parameters().tensors(),
+            ),
+        };
+        let split = 1 + alpha.len();
+        let inputs: Vec<_> = std::iter::once(x).chain(alpha).chain(beta).collect();
+        let mut all = gradient::gradients(&total, &inputs);
+        let generator = all.split_off(split);
+        let energy = all.split_off(1);
+        Joint {
+            prior: prior.detach(),
+            reconstruction: reconstruction.detach(),
+            latent: all.remove(0),
+            energy,
+            generator,
+        }
+    }
+
+    /// Samples of the data space: g(x) with the decoder's noise.
+    pub fn decode(&self, x: &Tensor, draws: &mut crate::Draws) -> Tensor {
+        let _guard = tch::no_grad_guard();
+        let mean = self.generator.generate(x);
+        let noise = draws.normal_like(&mean);
+        mean + noise * self.sigma
+    }
+}

@@ -1,0 +1,58 @@
+//! Holds a network's trainable tensors under unique names.
+
+use std::path::Path;
+
+use anyhow::Context;
+use tch::Tensor;
+
+/// Trainable tensors in the order in which they were added.
+#[derive(Debug, Default)]
+pub struct Parameters {
+    entries: Vec<(String, Tensor)>,
+}
+
+impl Parameters {
+    /// No parameters yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tensor and returns a handle to it that shares its storage.
+    ///
+    /// # Panics
+    /// If the name is taken: two tensors under one name would be lost on saving.
+    pub fn add(&mut self, name: impl Into<String>, initial: Tensor) -> Tensor {
+        let name = name.into();
+        assert!(
+            self.entries.iter().all(|(taken, _)| *taken != name),
+            "two parameters are called `{name}`"
+        );
+        let tensor = initial.detach().set_requires_grad(true);
+        self.entries.push((name, tensor.shallow_clone()));
+        tensor
+    }
+
+    /// Handles to all tensors.
+    pub fn tensors(&self) -> Vec<Tensor> {
+        self.entries.iter().map(|(_, tensor)| tensor.shallow_clone()).collect()
+    }
+
+    /// Names and tensors.
+    pub fn named(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.entries.iter().map(|(name, tensor)| (name.as_str(), tensor))
+    }
+
+    /// How many numbers there are in all.
+    pub fn count(&self) -> usize {
+        self.entries.iter().map(|(_, tensor)| tensor.numel()).sum()
+    }
+
+    /// Writes a safetensors file that PyTorch loads.
+    pub fn save(&self, path: &Path) -> anyhow::Result<()> {
+        let on_cpu: Vec<_> = self
+            .named()
+            .map(|(name, tensor)| (name, tensor.detach().to_device(tch::Device::Cpu).contiguous()))
+            .collect();
+        Tensor::write_safetensors(&on_cpu, path).with_context(|| format!("writing {}", path.display()))
+    }
+}

@@ -1,0 +1,97 @@
+//! Derives every random number of a run from its seed.
+//!
+//! libtorch has one global generator without a state to save. So each consumer takes a fresh stream, named and
+//! numbered, right before it draws: what it gets depends on the seed, the name and the number alone, not on what
+//! was logged or evaluated in between.
+
+use sha2::{Digest, Sha256};
+use tch::{Device, Kind, Tensor};
+
+/// The random streams of one run.
+#[derive(Debug)]
+pub struct Random {
+    seed: u64,
+}
+
+/// One stream. It borrows [`Random`], so that no other stream can be opened while it draws.
+pub struct Draws<'a> {
+    _exclusive: &'a mut Random,
+}
+
+impl Random {
+    /// All streams of the run with this seed.
+    pub fn new(seed: u64) -> Self {
+        Self { seed }
+    }
+
+    /// Streams for another purpose, independent of these.
+    pub fn fork(&self, purpose: &str) -> Self {
+        Self::new(stream_seed(self.seed, purpose, u64::MAX) as u64)
+    }
+
+    /// Opens the stream `name` at `index` (an iteration, an epoch, or 0).
+    pub fn stream(&mut self, name: &str, index: u64) -> Draws<'_> {
+        tch::manual_seed(stream_seed(self.seed, name, index));
+        Draws { _exclusive: self }
+    }
+}
+
+fn stream_seed(seed: u64, name: &str, index: u64) -> i64 {
+    let mut hash = Sha256::new();
+    hash.update(seed.to_le_bytes());
+    hash.update(index.to_le_bytes());
+    hash.update(name.as_bytes());
+    let digest: [u8; 32] = hash.finalize().into();
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    i64::from_le_bytes(first)
+}
+
+impl Draws<'_> {
+    /// Standard normal numbers.
+    pub fn normal(&mut self, shape: &[i64], device: Device) -> Tensor {
+        Tensor::randn(shape, (Kind::Float, device))
+    }
+
+    /// Standard normal numbers of the shape, type and device of `like`.
+    pub fn normal_like(&mut self, like: &Tensor) -> Tensor {
+        like.randn_like()
+    }
+
+    /// Numbers uniform on `[low, high)`.
+    pub fn uniform(&mut self, low: f64, high: f64, shape: &[i64], device: Device) -> Tensor {
+        Tensor::rand(shape, (Kind::Float, device)) * (high - low) + low
+    }
+
+    /// A permutation of `0..n`, on the CPU.
+    pub fn permutation(&mut self, n: i64) -> Tensor {
+        Tensor::randperm(n, (Kind::Int64, Device::Cpu))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_differ_in_every_part_of_their_name() {
+        let seeds = [
+            stream_seed(1, "a", 0),
+            stream_seed(2, "a", 0),
+            stream_seed(1, "b", 0),
+            stream_seed(1, "a", 1),
+        ];
+        for (i, one) in seeds.iter().enumerate() {
+            assert!(seeds[i + 1..].iter().all(|other| other != one));
+        }
+    }
+
+    #[test]
+    fn a_stream_does_not_depend_on_what_was_drawn_before() {
+        let mut random = Random::new(7);
+        let first = random.stream("noise", 3).normal(&[5], Device::Cpu);
+        let _ = random.stream("evaluation", 0).normal(&[100], Device::Cpu);
+        let again = random.stream("noise", 3).normal(&[5], Device::Cpu);
+        assert!(first.equal(&again));
+    }
+}

@@ -1,0 +1,189 @@
+//! Collects the layers of a recipe: base files, the file, the environment, the command line.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use figment::value::{Dict, Value};
+
+use super::layer::{Layer, Source};
+use super::yaml;
+use super::{Origin, Problem, RecipeError};
+use crate::Kind;
+
+/// Environment variables that begin like this set values: `EBIPLA__RUN__SEED=3`.
+const PREFIX: &str = "EBIPLA__";
+
+/// All layers in rising precedence, with the options of replaced plugins already dropped.
+pub fn layers(
+    path: &Path,
+    environment: &[(String, String)],
+    set: &[(String, String)],
+) -> Result<Vec<Layer>, RecipeError> {
+    let mut files = Files::default();
+    files.add(path, None);
+    let mut problems = files.problems;
+    let mut layers = files.layers;
+    layers.push(environment_layer(environment, &mut problems));
+    layers.push(set_layer(set, &mut problems));
+    if !problems.is_empty() {
+        return Err(RecipeError {
+            recipe: path.display().to_string(),
+            problems,
+        });
+    }
+    drop_replaced_options(&mut layers);
+    Ok(layers)
+}
+
+/// Files read so far, bases before what extends them.
+#[derive(Default)]
+struct Files {
+    layers: Vec<Layer>,
+    problems: Vec<Problem>,
+    /// The chain of files that led to the one being read.
+    open: Vec<PathBuf>,
+}
+
+impl Files {
+    fn add(&mut self, path: &Path, extended_by: Option<&Origin>) {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(problem) => {
+                let message = format!("cannot read {}: {problem}", path.display());
+                let key = if extended_by.is_some() { "extends" } else { "" };
+                self.problems.push(Problem::at(key, extended_by, message));
+                return;
+            }
+        };
+        let identity = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(start) = self.open.iter().position(|open| *open == identity) {
+            let cycle: Vec<_> = self.open[start..]
+                .iter()
+                .chain([&identity])
+                .map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+                .collect();
+            let message = format!("files extend each other in a circle: {}", cycle.join(" → "));
+            self.problems.push(Problem::at("extends", extended_by, message));
+            return;
+        }
+        let document = match yaml::parse(&text) {
+            Ok(document) => document,
+            Err(error) => {
+                let origin = Origin::File {
+                    path: path.to_owned(),
+                    line: error.line,
+                };
+                self.problems.push(Problem::at("", Some(&origin), error.message));
+                return;
+            }
+        };
+        let mut layer = Layer {
+            source: Source::File(path.to_owned()),
+            values: document.values,
+            lines: document.lines,
+        };
+        let origin = layer.origin("extends");
+        self.open.push(identity);
+        for base in self.bases(layer.values.remove("extends"), &origin) {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            self.add(&folder.join(base), Some(&origin));
+        }
+        self.open.pop();
+        self.layers.push(layer);
+    }
+
+    fn bases(&mut self, extends: Option<Value>, origin: &Origin) -> Vec<String> {
+        let as_text = |value: &Value| value.as_str().map(str::to_owned);
+        let bases = match extends {
+            None => Some(Vec::new()),
+            Some(Value::Array(_, items)) => items.iter().map(as_text).collect(),
+            Some(value) => as_text(&value).map(|base| vec![base]),
+        };
+        bases.unwrap_or_else(|| {
+            let message = "expected a file or a list of files, relative to this one";
+            self.problems.push(Problem::at("extends", Some(origin), message));
+            Vec::new()
+        })
+    }
+}
+
+fn environment_layer(environment: &[(String, String)], problems: &mut Vec<Problem>) -> Layer {
+    let mut values = Dict::new();
+    let mut variables = BTreeMap::new();
+    let mut sorted: Vec<_> = environment.iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+    sorted.sort();
+    for (variable, text) in sorted {
+        let key = variable[PREFIX.len()..].to_lowercase().replace("__", ".");
+        let origin = Origin::Environment {
+            variable: variable.clone(),
+        };
+        insert(&mut values, &key, text, &origin, problems);
+        variables.insert(key, variable.clone());
+    }
+    Layer {
+        source: Source::Environment(variables),
+        values,
+        lines: BTreeMap::new(),
+    }
+}
+
+fn set_layer(set: &[(String, String)], problems: &mut Vec<Problem>) -> Layer {
+    let mut values = Dict::new();
+    for (key, text) in set {
+        insert(&mut values, key, text, &Origin::Set, problems);
+    }
+    Layer {
+        source: Source::Set,
+        values,
+        lines: BTreeMap::new(),
+    }
+}
+
+/// Puts `text` at the dotted `key`. Scalars stay text until the option that they are for says what they are.
+fn insert(values: &mut Dict, key: &str, text: &str, origin: &Origin, problems: &mut Vec<Problem>) {
+    let mut parts: Vec<_> = key.split('.').collect();
+    let last = parts.pop().unwrap_or_default();
+    if last.is_empty() || parts.iter().any(|part| part.is_empty()) {
+        let message = "a key is a path such as `prior_sampler.step_size`";
+        problems.push(Problem::at(key, Some(origin), message));
+        return;
+    }
+    let mut place = values;
+    for part in parts {
+        let entry = place.entry(part.to_owned()).or_insert_with(|| Value::from(Dict::new()));
+        let Value::Dict(_, inner) = entry else {
+            let message = format!("`{part}` was given a value of its own as well");
+            problems.push(Problem::at(key, Some(origin), message));
+            return;
+        };
+        place = inner;
+    }
+    let value = match yaml::parse_value(text) {
+        Some(Value::Dict(tag, dict)) => Value::Dict(tag, dict),
+        _ => Value::from(text),
+    };
+    place.insert(last.to_owned(), value);
+}
+
+/// When a layer changes a section's `name`, the options that earlier layers gave to the old plugin go with it.
+fn drop_replaced_options(layers: &mut [Layer]) {
+    for section in Kind::ALL.map(Kind::name) {
+        let mut current: Option<String> = None;
+        for i in 0..layers.len() {
+            let Some(name) = section_name(&layers[i], section) else {
+                continue;
+            };
+            if current.is_some_and(|old| old != name) {
+                for earlier in &mut layers[..i] {
+                    earlier.values.remove(section);
+                }
+            }
+            current = Some(name);
+        }
+    }
+}
+
+fn section_name(layer: &Layer, section: &str) -> Option<String> {
+    let name = layer.values.get(section)?.as_dict()?.get("name")?;
+    Some(name.as_str()?.to_owned())
+}

@@ -1,0 +1,95 @@
+//! A layer of a recipe, as figment merges it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use figment::value::{Dict, Map};
+use figment::{Metadata, Profile, Provider};
+use serde::{Serialize, Serializer};
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The default of an option.
+    Default,
+    /// A file, with the line.
+    File { path: PathBuf, line: Option<u64> },
+    /// An environment variable.
+    Environment { variable: String },
+    /// The command line.
+    Set,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { path, line: None } => write!(f, "{}", path.display()),
+            Origin::File { path, line: Some(line) } => write!(f, "{}:{line}", path.display()),
+            Origin::Environment { variable } => write!(f, "environment, {variable}"),
+            Origin::Set => f.write_str("command line, --set"),
+        }
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// What a layer is read from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    File(PathBuf),
+    /// Variables by the key they set.
+    Environment(BTreeMap<String, String>),
+    Set,
+}
+
+/// One layer. Later layers win.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    pub source: Source,
+    pub values: Dict,
+    pub lines: BTreeMap<String, u64>,
+}
+
+impl Layer {
+    /// Where this layer got `key` from.
+    pub fn origin(&self, key: &str) -> Origin {
+        match &self.source {
+            Source::Set => Origin::Set,
+            Source::File(path) => Origin::File {
+                path: path.clone(),
+                line: self.lines.get(key).copied(),
+            },
+            Source::Environment(variables) => Origin::Environment {
+                variable: variables
+                    .iter()
+                    .find(|(set, _)| key == *set || key.starts_with(&format!("{set}.")))
+                    .map(|(_, variable)| variable.clone())
+                    .unwrap_or_default(),
+            },
+        }
+    }
+
+    /// Whether values are still text, to be typed by what the option expects.
+    pub fn is_text(&self) -> bool {
+        matches!(self.source, Source::Environment(_) | Source::Set)
+    }
+}
+
+/// figment carries the layer's number through the merge, as the name of its metadata.
+pub struct Numbered<'a>(pub usize, pub &'a Layer);
+
+impl Provider for Numbered<'_> {
+    fn metadata(&self) -> Metadata {
+        Metadata::named(self.0.to_string())
+    }
+
+    fn data(&self) -> Result<Map<Profile, Dict>, figment::Error> {
+        Ok(Profile::Default.collect(self.1.values.clone()))
+    }
+}

@@ -1,0 +1,128 @@
+//! Composes a recipe from its layers, checks it, and remembers where every value came from.
+
+mod compose;
+mod layer;
+mod locate;
+mod problem;
+mod sections;
+mod validate;
+mod yaml;
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+pub use layer::Origin;
+pub use locate::{RecipeFolders, recipe_names};
+pub use problem::{Problem, RecipeError};
+pub use sections::{
+    DecoderSection, EvaluateSection, OptimizerSection, RecordSection, RunSection, SECTIONS, SectionKind,
+};
+pub use yaml::to_yaml;
+
+use crate::{Kind, Registry};
+
+/// A recipe that has been composed and found right: every value is there, defaults included.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The file's name without its ending.
+    pub name: String,
+    /// All sections in the order in which they are printed.
+    pub values: Map<String, Value>,
+    origins: Vec<(String, Origin)>,
+    pub run: RunSection,
+    pub decoder: DecoderSection,
+    pub optimizer: OptimizerSection,
+    pub evaluate: EvaluateSection,
+    pub record: RecordSection,
+}
+
+/// Where a recipe's layers come from.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// A path, or a name to look up.
+    pub recipe: String,
+    /// `key=value` overrides, in the order given.
+    pub set: Vec<(String, String)>,
+    /// Where names are looked up.
+    pub folders: RecipeFolders,
+}
+
+impl Recipe {
+    /// Composes and checks a recipe; reports as many problems at once as can be found.
+    pub fn load(request: &Request, registry: &Registry) -> Result<Self, RecipeError> {
+        let environment = std::env::vars().collect::<Vec<_>>();
+        let path: PathBuf = locate::find(&request.recipe, &request.folders)?;
+        let layers = compose::layers(&path, &environment, &request.set)?;
+        validate::resolve(&path, layers, registry)
+    }
+
+    /// The plugin of a section, with its options (without the name).
+    pub fn plugin(&self, kind: Kind) -> (&str, Value) {
+        let section = self.values.get(kind.name()).and_then(Value::as_object);
+        let mut options = section.cloned().unwrap_or_default();
+        options.remove("name");
+        let name = section.and_then(|section| section.get("name")).and_then(Value::as_str);
+        (name.unwrap_or_default(), Value::Object(options))
+    }
+
+    /// The metrics asked for, with their options.
+    pub fn metrics(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.evaluate.metrics.iter().map(|(name, options)| (name.as_str(), options))
+    }
+
+    /// Every value with its dotted key and origin, in printing order.
+    pub fn origins(&self) -> impl Iterator<Item = (&str, &Value, &Origin)> {
+        self.origins
+            .iter()
+            .filter_map(|(key, origin)| Some((key.as_str(), self.value(key)?, origin)))
+    }
+
+    /// Where the value of `key` came from.
+    pub fn origin(&self, key: &str) -> Option<&Origin> {
+        self.origins.iter().find(|(known, _)| known == key).map(|(_, origin)| origin)
+    }
+
+    fn value(&self, key: &str) -> Option<&Value> {
+        let mut parts = key.split('.');
+        let first = self.values.get(parts.next()?)?;
+        parts.try_fold(first, |value, part| value.get(part))
+    }
+
+    /// A short hash of the resolved values, the seed and what does not change the numbers left out.
+    pub fn hash(&self) -> String {
+        let mut values = self.values.clone();
+        if let Some(Value::Object(run)) = values.get_mut("run") {
+            run.shift_remove("seed");
+        }
+        // Not `record`: how often something is written does not make it another experiment.
+        values.shift_remove("record");
+        let digest = Sha256::digest(canonical(&Value::Object(values)).as_bytes());
+        digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The resolved recipe as a YAML file that gives the same recipe again.
+    pub fn to_yaml(&self) -> String {
+        to_yaml(&self.values)
+    }
+}
+
+/// JSON with sorted keys.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut pairs: Vec<_> = map
+                .iter()
+                .map(|(key, value)| format!("{key:?}:{}", canonical(value)))
+                .collect();
+            pairs.sort();
+            format!("{{{}}}", pairs.join(","))
+        }
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(canonical).collect();
+            format!("[{}]", items.join(","))
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,145 @@
+//! The recipe sections that are not plugins.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::registry::OptionSpec;
+use crate::{AdamConfig, Kind};
+
+/// How long to train, on what, and from which seed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunSection {
+    /// Seed of all random streams. [any integer]
+    pub seed: u64,
+    /// Passes over the training data. [epochs]
+    pub epochs: u64,
+    /// Stops after so many steps, whatever `epochs` says; 0 initialises, writes its outputs and stops. [steps]
+    pub max_steps: Option<u64>,
+    /// Data points in a mini-batch. [points]
+    #[schemars(range(min = 1))]
+    pub batch_size: usize,
+    /// Where to compute: auto, cpu, cuda or cuda:i.
+    pub device: String,
+    /// CPU threads; null takes all cores. [threads]
+    #[schemars(range(min = 1))]
+    pub threads: Option<usize>,
+}
+
+impl Default for RunSection {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            epochs: 1,
+            max_steps: None,
+            batch_size: 128,
+            device: "auto".into(),
+            threads: None,
+        }
+    }
+}
+
+/// The decoder p(y|x) = N(y; g(x), σ²I).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecoderSection {
+    /// Standard deviation σ of the decoder. [data units]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub sigma: f64,
+}
+
+impl Default for DecoderSection {
+    fn default() -> Self {
+        Self { sigma: 0.3 }
+    }
+}
+
+/// How the parameters of both networks are updated.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OptimizerSection {
+    /// Adam for the energy's parameters α.
+    pub energy: AdamConfig,
+    /// Adam for the generator's parameters β.
+    pub generator: AdamConfig,
+}
+
+/// What is measured, and how often.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EvaluateSection {
+    /// Measures after every so many steps; 0: only at the end. [steps]
+    pub every: u64,
+    /// Metrics by name, each with its options.
+    pub metrics: BTreeMap<String, Value>,
+}
+
+/// What is written, and how often.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecordSection {
+    /// Lines of metrics.jsonl.
+    pub metrics: Every,
+    /// TensorBoard scalars.
+    pub tensorboard: Every,
+    /// HDF5 dumps of all particles.
+    pub particles: Every,
+    /// Pictures of the model.
+    pub figures: Every,
+}
+
+impl Default for RecordSection {
+    fn default() -> Self {
+        Self {
+            metrics: Every { every: 10 },
+            tensorboard: Every { every: 10 },
+            particles: Every { every: 0 },
+            figures: Every { every: 0 },
+        }
+    }
+}
+
+/// How often something is written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Every {
+    /// After every so many steps; 0: only at the end. [steps]
+    pub every: u64,
+}
+
+impl Every {
+    /// Whether it is due after `done` steps (the end is the caller's business).
+    pub fn due(&self, done: u64) -> bool {
+        self.every > 0 && done.is_multiple_of(self.every)
+    }
+}
+
+/// What a section of a recipe holds.
+#[derive(Clone, Copy, Debug)]
+pub enum SectionKind {
+    /// A plugin's name and options.
+    Plugin(Kind),
+    /// Fixed options.
+    Options(fn() -> Vec<OptionSpec>),
+}
+
+fn options<T: JsonSchema>() -> Vec<OptionSpec> {
+    crate::registry::options_of_type::<T>()
+}
+
+/// All sections, in the order in which a recipe is printed.
+pub const SECTIONS: [(&str, SectionKind); 10] = [
+    ("run", SectionKind::Options(options::<RunSection>)),
+    ("dataset", SectionKind::Plugin(Kind::Dataset)),
+    ("energy", SectionKind::Plugin(Kind::Energy)),
+    ("generator", SectionKind::Plugin(Kind::Generator)),
+    ("decoder", SectionKind::Options(options::<DecoderSection>)),
+    ("prior_sampler", SectionKind::Plugin(Kind::PriorSampler)),
+    ("algorithm", SectionKind::Plugin(Kind::Algorithm)),
+    ("optimizer", SectionKind::Options(options::<OptimizerSection>)),
+    ("evaluate", SectionKind::Options(options::<EvaluateSection>)),
+    ("record", SectionKind::Options(options::<RecordSection>)),
+];

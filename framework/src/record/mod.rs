@@ -1,0 +1,20 @@
+//! Writes what a run yields: numbers, particles, pictures.
+
+mod figure;
+mod metrics_file;
+mod particle_dump;
+mod tensorboard;
+
+pub use figure::draw_model;
+pub use metrics_file::MetricsFile;
+pub use particle_dump::{DumpFacts, dump_particles};
+pub use tensorboard::TensorBoard;
+
+/// When numbers were taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Steps completed.
+    pub step: u64,
+    /// Epoch of the last step, counted from 0.
+    pub epoch: u64,
+}

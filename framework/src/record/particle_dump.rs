@@ -1,0 +1,94 @@
+//! Writes all particles to an HDF5 file that appears whole or not at all.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use ndarray::ArrayView3;
+use tch::Tensor;
+
+use super::Moment;
+use crate::{Random, SettledParticles};
+
+/// What a dump says of itself.
+pub struct DumpFacts {
+    pub moment: Moment,
+    pub seed: u64,
+    pub recipe_hash: String,
+}
+
+/// Bytes that a chunk and a written block should have about.
+const CHUNK_BYTES: usize = 64 << 10;
+const BLOCK_BYTES: usize = 32 << 20;
+
+/// Writes `particles/step_NNNNNNNN.h5` below `folder` and returns its path.
+pub fn dump_particles(
+    folder: &Path,
+    mut particles: SettledParticles,
+    facts: &DumpFacts,
+    random: &mut Random,
+) -> anyhow::Result<PathBuf> {
+    let folder = folder.join("particles");
+    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    let path = folder.join(format!("step_{:08}.h5", facts.moment.step));
+    let unfinished = path.with_extension("h5.unfinished");
+    // HDF5 cannot repair a file whose writer was killed: only a finished one gets the final name.
+    write(&unfinished, &mut particles, facts, random)
+        .and_then(|()| Ok(File::open(&unfinished)?.sync_all()?))
+        .and_then(|()| Ok(fs::rename(&unfinished, &path)?))
+        .with_context(|| format!("writing {}", path.display()))?;
+    Ok(path)
+}
+
+fn write(
+    path: &Path,
+    particles: &mut SettledParticles,
+    facts: &DumpFacts,
+    random: &mut Random,
+) -> anyhow::Result<()> {
+    let store = particles.store;
+    let shape = (store.points(), store.particles(), store.latent_dim());
+    let bytes_per_point = (shape.1 * shape.2 * size_of::<f32>()).max(1);
+    let points_of = |bytes: usize| (bytes / bytes_per_point).clamp(1, shape.0.max(1));
+
+    let file = hdf5::FileBuilder::new()
+        .with_fapl(|access| access.file_locking(false))
+        .create(path)?;
+    let dataset = file
+        .new_dataset::<f32>()
+        .shape(shape)
+        .chunk((points_of(CHUNK_BYTES), shape.1, shape.2))
+        .create("particles")?;
+    let attribute = |name: &str, value: u64| -> hdf5::Result<()> {
+        dataset.new_attr::<u64>().create(name)?.write_scalar(&value)
+    };
+    attribute("step", facts.moment.step)?;
+    attribute("epoch", facts.moment.epoch)?;
+    attribute("seed", facts.seed)?;
+    let hash: hdf5::types::VarLenUnicode = facts.recipe_hash.parse()?;
+    dataset
+        .new_attr::<hdf5::types::VarLenUnicode>()
+        .create("recipe_hash")?
+        .write_scalar(&hash)?;
+    dataset
+        .new_attr::<f64>()
+        .create("raw_step_size")?
+        .write_scalar(&particles.raw_step_size)?;
+
+    let block = points_of(BLOCK_BYTES);
+    for start in (0..shape.0).step_by(block) {
+        let count = block.min(shape.0 - start);
+        let clouds = to_vec(&(particles.block)(start, count, random));
+        let view = ArrayView3::from_shape((count, shape.1, shape.2), &clouds)?;
+        dataset.write_slice(view, (start..start + count, .., ..))?;
+    }
+    file.close()?;
+    Ok(())
+}
+
+fn to_vec(tensor: &Tensor) -> Vec<f32> {
+    let tensor = tensor.to_device(tch::Device::Cpu).contiguous();
+    let mut values = vec![0f32; tensor.numel()];
+    tensor.copy_data(&mut values, tensor.numel());
+    values
+}

@@ -1,0 +1,134 @@
+//! Defines what a plugin is: a config struct that knows how to build something.
+
+use std::any::Any;
+
+use schemars::{JsonSchema, Schema, generate::SchemaSettings};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use tch::Device;
+
+use super::{Kind, OptionSpec, Product, options};
+use crate::Random;
+
+/// A config struct that builds one thing.
+///
+/// The struct's doc comment is the plugin's summary, its fields are the options: their doc comments, types and
+/// defaults are what `runner describe` prints and what recipes are checked against. Nothing is written twice.
+pub trait Plugin: Serialize + DeserializeOwned + JsonSchema + 'static {
+    /// What it builds, e.g. `dyn PriorSampler`; this decides the plugin's kind.
+    type Builds: Product + ?Sized;
+
+    /// Finds what no option shows alone, such as one number that must divide another.
+    fn check(&self) -> Vec<Complaint> {
+        Vec::new()
+    }
+
+    /// Builds it. Everything that can be known by then is in `scope`.
+    fn build(self, scope: &mut Scope) -> anyhow::Result<Box<Self::Builds>>;
+}
+
+/// Something wrong with an option, found by [`Plugin::check`].
+#[derive(Clone, Debug)]
+pub struct Complaint {
+    /// The option's path below the plugin's section, e.g. `warmup.particles`.
+    pub option: &'static str,
+    /// What was found, and what would be right.
+    pub message: String,
+}
+
+/// What a plugin may know while it is built.
+///
+/// Things are built in the order dataset, generator, energy, prior sampler, algorithm, metrics; what comes later
+/// knows what came before.
+pub struct Scope<'a> {
+    /// Where tensors live.
+    pub device: Device,
+    /// The run's random streams; take one of your own for initial values.
+    pub random: &'a mut Random,
+    /// The training data (before the dataset is built: no points, no shape).
+    pub data: DataFacts,
+    /// Dimension of the latent space (0 before the generator is built).
+    pub latent_dim: i64,
+    /// Standard deviation σ of the decoder.
+    pub sigma: f64,
+    /// Data points in a mini-batch.
+    pub batch_size: usize,
+}
+
+/// What is known of the training data without looking at it.
+#[derive(Clone, Debug, Default)]
+pub struct DataFacts {
+    /// Number of training points M.
+    pub count: usize,
+    /// Shape of one data point.
+    pub shape: Vec<i64>,
+}
+
+/// A plugin as the registry knows it: `inventory::submit! { Registration::of::<Ula>("ula") }`.
+pub struct Registration {
+    /// The name used in recipes.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    type_name: fn() -> &'static str,
+    schema: fn() -> Schema,
+    check: fn(&Value) -> serde_json::Result<Vec<Complaint>>,
+    build: fn(&Value, &mut Scope) -> anyhow::Result<Box<dyn Any>>,
+}
+
+inventory::collect!(Registration);
+
+impl Registration {
+    /// Describes the plugin `P` under the name that recipes use.
+    pub const fn of<P: Plugin>(name: &'static str) -> Self {
+        Self {
+            name,
+            kind: <P::Builds as Product>::KIND,
+            type_name: std::any::type_name::<P>,
+            schema: schema_of::<P>,
+            check: |value| Ok(parse::<P>(value)?.check()),
+            build: |value, scope| Ok(Box::new(parse::<P>(value)?.build(scope)?)),
+        }
+    }
+
+    /// The full path of the config struct.
+    pub fn type_name(&self) -> &'static str {
+        (self.type_name)()
+    }
+
+    /// The crate that registered it.
+    pub fn crate_name(&self) -> &'static str {
+        self.type_name().split("::").next().unwrap_or_default()
+    }
+
+    /// The first sentence of the config struct's doc comment.
+    pub fn summary(&self) -> String {
+        options::summary((self.schema)().as_value())
+    }
+
+    /// Its options, generated from the config struct.
+    pub fn options(&self) -> Vec<OptionSpec> {
+        options::options_of((self.schema)().as_value())
+    }
+
+    /// Runs the plugin's own check over options that fit the types.
+    pub fn check(&self, options: &Value) -> serde_json::Result<Vec<Complaint>> {
+        (self.check)(options)
+    }
+
+    pub(super) fn build(&self, options: &Value, scope: &mut Scope) -> anyhow::Result<Box<dyn Any>> {
+        (self.build)(options, scope)
+    }
+}
+
+fn parse<P: Plugin>(value: &Value) -> serde_json::Result<P> {
+    serde_json::from_value(value.clone())
+}
+
+/// The schema of a config struct, with nested structs inline.
+pub(crate) fn schema_of<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .into_generator()
+        .into_root_schema_for::<T>()
+}

@@ -1,0 +1,230 @@
+//! Builds everything a recipe names, and takes steps with it.
+
+use anyhow::Context;
+use tch::{Device, Tensor};
+
+use crate::{
+    Adam, Algorithm, DataFacts, Dataset, Metric, Model, PriorSampler, Problem, Product, Random, Recipe,
+    RecipeError, Registry, Scalars, Scope, Split, Step, Subject, device,
+};
+
+/// A recipe come alive.
+pub struct Experiment {
+    pub recipe: Recipe,
+    pub device: Device,
+    pub dataset: Box<dyn Dataset>,
+    pub model: Model,
+    pub prior_sampler: Box<dyn PriorSampler>,
+    pub algorithm: Box<dyn Algorithm>,
+    pub metrics: Vec<(String, Box<dyn Metric>)>,
+    energy_optimizer: Adam,
+    generator_optimizer: Adam,
+    random: Random,
+    batch_size: usize,
+    /// The data order of the epoch that it belongs to.
+    order: Option<(u64, Tensor)>,
+}
+
+/// How much of the data to build for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    Full,
+    /// A handful of data points, to see whether everything fits together.
+    Tiny,
+}
+
+const TINY: usize = 8;
+
+impl Experiment {
+    /// Builds everything; what goes wrong here is wrong with the recipe, and nothing has been written.
+    pub fn build(recipe: Recipe, registry: &Registry, size: Size) -> anyhow::Result<Self> {
+        let device = device::resolve(&recipe.run.device)
+            .map_err(|error| wrong(&recipe, Problem::at("run.device", recipe.origin("run.device"), error.to_string())))?;
+        if let Some(threads) = recipe.run.threads {
+            tch::set_num_threads(threads as i32);
+        }
+        let mut random = Random::new(recipe.run.seed);
+        let mut scope = Scope {
+            device,
+            random: &mut random,
+            data: DataFacts::default(),
+            latent_dim: 0,
+            sigma: recipe.decoder.sigma,
+            batch_size: recipe.run.batch_size,
+        };
+
+        let mut dataset: Box<dyn Dataset> = build(&recipe, registry, &mut scope)?;
+        let count = dataset.len(Split::Train);
+        if recipe.run.batch_size > count {
+            let message = format!(
+                "found {}, expected at most the {count} training points of the data set",
+                recipe.run.batch_size
+            );
+            let origin = recipe.origin("run.batch_size");
+            return Err(wrong(&recipe, Problem::at("run.batch_size", origin, message)).into());
+        }
+        if size == Size::Tiny {
+            dataset = Box::new(Head::new(dataset, TINY));
+            scope.batch_size = recipe.run.batch_size.min(TINY);
+        }
+        scope.data = DataFacts {
+            count: dataset.len(Split::Train),
+            shape: dataset.shape().to_vec(),
+        };
+        let batch_size = scope.batch_size;
+
+        let generator: Box<dyn crate::Generator> = build(&recipe, registry, &mut scope)?;
+        scope.latent_dim = generator.latent_dim();
+        let energy: Box<dyn crate::Energy> = build(&recipe, registry, &mut scope)?;
+        let prior_sampler = build(&recipe, registry, &mut scope)?;
+        let algorithm = build(&recipe, registry, &mut scope)?;
+        let mut metrics = Vec::new();
+        for (name, options) in recipe.metrics() {
+            let metric = registry
+                .build::<dyn Metric>(name, options, &mut scope)
+                .map_err(|error| wrong(&recipe, Problem::at(format!("evaluate.metrics.{name}"), None, chain(&error))))?;
+            metrics.push((name.to_owned(), metric));
+        }
+
+        Ok(Self {
+            device,
+            dataset,
+            energy_optimizer: Adam::new(recipe.optimizer.energy.clone(), energy.parameters().tensors()),
+            generator_optimizer: Adam::new(recipe.optimizer.generator.clone(), generator.parameters().tensors()),
+            model: Model {
+                energy,
+                generator,
+                sigma: recipe.decoder.sigma,
+            },
+            prior_sampler,
+            algorithm,
+            metrics,
+            random,
+            batch_size,
+            order: None,
+            recipe,
+        })
+    }
+
+    /// Mini-batches in one pass over the data, a ragged last one included.
+    pub fn steps_per_epoch(&self) -> u64 {
+        self.dataset.len(Split::Train).div_ceil(self.batch_size) as u64
+    }
+
+    /// How many steps the recipe asks for.
+    pub fn total_steps(&self) -> u64 {
+        let all = self.recipe.run.epochs.saturating_mul(self.steps_per_epoch());
+        self.recipe.run.max_steps.map_or(all, |most| most.min(all))
+    }
+
+    /// Takes step number `k`, counted from 0.
+    pub fn step(&mut self, k: u64) -> anyhow::Result<Scalars> {
+        let epoch = k / self.steps_per_epoch();
+        let indices = self.batch_indices(epoch, k % self.steps_per_epoch());
+        let data = self.dataset.get(Split::Train, &indices)?.to_device(self.device);
+        self.energy_optimizer.set_epoch(epoch);
+        self.generator_optimizer.set_epoch(epoch);
+        let mut scalars = self
+            .algorithm
+            .step(Step {
+                number: k,
+                indices: &indices,
+                data: &data,
+                model: &self.model,
+                prior_sampler: self.prior_sampler.as_ref(),
+                energy_optimizer: &mut self.energy_optimizer,
+                generator_optimizer: &mut self.generator_optimizer,
+                random: &mut self.random,
+            })
+            .with_context(|| format!("in step {k}"))?;
+        scalars.add_number("learning_rate/energy", self.energy_optimizer.learning_rate());
+        scalars.add_number("learning_rate/generator", self.generator_optimizer.learning_rate());
+        Ok(scalars)
+    }
+
+    fn batch_indices(&mut self, epoch: u64, batch: u64) -> Tensor {
+        let count = self.dataset.len(Split::Train) as i64;
+        if self.order.as_ref().is_none_or(|(of, _)| *of != epoch) {
+            let order = self.random.stream("data_order", epoch).permutation(count);
+            self.order = Some((epoch, order));
+        }
+        let order = self.order.as_ref().map(|(_, order)| order.shallow_clone()).unwrap_or_default();
+        let start = batch as i64 * self.batch_size as i64;
+        order.narrow(0, start, (self.batch_size as i64).min(count - start))
+    }
+
+    /// Measures every metric that the recipe asks for.
+    pub fn evaluate(&self) -> anyhow::Result<Vec<(String, f64)>> {
+        let mut all = Vec::new();
+        for (name, metric) in &self.metrics {
+            let scalars = metric
+                .measure(Subject {
+                    model: &self.model,
+                    prior_sampler: self.prior_sampler.as_ref(),
+                    dataset: self.dataset.as_ref(),
+                    device: self.device,
+                    random: &mut self.streams_for("evaluation"),
+                })
+                .with_context(|| format!("measuring {name}"))?;
+            all.extend(scalars.read());
+        }
+        Ok(all)
+    }
+
+    /// `n` latents from the prior sampler and what the decoder makes of them.
+    pub fn sample(&self, n: i64) -> anyhow::Result<(Tensor, Tensor)> {
+        let mut random = self.streams_for("figures");
+        let mut draws = random.stream("samples", 0);
+        let chains = self.prior_sampler.sample_from_noise(&self.model, n, self.device, &mut draws)?;
+        let samples = self.model.decode(&chains.last, &mut draws);
+        Ok((chains.last, samples))
+    }
+
+    /// Streams apart from those of the training, so that looking at a run does not change it.
+    pub fn streams_for(&self, purpose: &str) -> Random {
+        self.random.fork(purpose)
+    }
+}
+
+/// Builds the plugin that the recipe names for this kind.
+fn build<T: Product + ?Sized>(recipe: &Recipe, registry: &Registry, scope: &mut Scope) -> Result<Box<T>, RecipeError> {
+    let (name, options) = recipe.plugin(T::KIND);
+    registry.build::<T>(name, &options, scope).map_err(|error| {
+        let key = T::KIND.name();
+        wrong(recipe, Problem::at(key, recipe.origin(&format!("{key}.name")), chain(&error)))
+    })
+}
+
+fn wrong(recipe: &Recipe, problem: Problem) -> RecipeError {
+    RecipeError::one(recipe.name.clone(), problem)
+}
+
+fn chain(error: &anyhow::Error) -> String {
+    format!("{error:#}")
+}
+
+/// The first few points of a data set.
+struct Head {
+    whole: Box<dyn Dataset>,
+    count: usize,
+}
+
+impl Head {
+    fn new(whole: Box<dyn Dataset>, count: usize) -> Self {
+        Self { whole, count }
+    }
+}
+
+impl Dataset for Head {
+    fn shape(&self) -> &[i64] {
+        self.whole.shape()
+    }
+
+    fn len(&self, split: Split) -> usize {
+        self.whole.len(split).min(self.count)
+    }
+
+    fn get(&self, split: Split, indices: &Tensor) -> anyhow::Result<Tensor> {
+        self.whole.get(split, indices)
+    }
+}

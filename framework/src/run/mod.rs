@@ -1,0 +1,15 @@
+//! Runs an experiment from a checked recipe to its folder of results.
+
+mod experiment;
+mod folder;
+mod interrupt;
+mod logging;
+mod progress;
+mod provenance;
+mod training;
+
+pub use experiment::{Experiment, Size};
+pub use folder::RunFolder;
+pub use interrupt::Interrupt;
+pub use logging::Log;
+pub use training::{Diverged, Outcome, train};

@@ -1,0 +1,91 @@
+//! Shows how far a run is: a bar on a terminal, a line now and then elsewhere.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::record::Moment;
+
+/// How often a plain line is printed when there is no terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the bar wants to know the losses.
+const BAR_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The progress display of one run.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    total: u64,
+    epochs: u64,
+    start: Instant,
+    shown: Instant,
+}
+
+impl Progress {
+    /// Starts the display for `total` steps in `epochs` epochs.
+    pub fn start(bars: &MultiProgress, total: u64, epochs: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = "epoch {prefix} {wide_bar:.cyan/dim} {pos}/{len}  {per_sec}  ETA {eta}  {msg}";
+            let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+            bars.add(ProgressBar::new(total).with_style(style))
+        });
+        let now = Instant::now();
+        Self {
+            bar,
+            total,
+            epochs,
+            start: now,
+            shown: now,
+        }
+    }
+
+    /// Whether it is time to show numbers again.
+    pub fn due(&self) -> bool {
+        let interval = if self.bar.is_some() { BAR_INTERVAL } else { LINE_INTERVAL };
+        self.shown.elapsed() >= interval
+    }
+
+    /// Moves on by one step.
+    pub fn advance(&self, moment: Moment) {
+        if let Some(bar) = &self.bar {
+            bar.set_prefix(format!("{}/{}", moment.epoch + 1, self.epochs));
+            bar.inc(1);
+        }
+    }
+
+    /// Shows the current losses.
+    pub fn show(&mut self, moment: Moment, numbers: &[(String, f64)]) {
+        self.shown = Instant::now();
+        let losses: Vec<_> = numbers
+            .iter()
+            .filter_map(|(name, number)| Some(format!("{} {number:.4}", name.strip_prefix("loss/")?)))
+            .collect();
+        let losses = losses.join("  ");
+        match &self.bar {
+            Some(bar) => bar.set_message(losses),
+            None => {
+                let rate = moment.step as f64 / self.start.elapsed().as_secs_f64();
+                let left = (self.total - moment.step) as f64 / rate;
+                tracing::info!(
+                    "epoch {}/{}  step {}/{}  {rate:.1} steps/s  ETA {left:.0} s  {losses}",
+                    moment.epoch + 1,
+                    self.epochs,
+                    moment.step,
+                    self.total,
+                );
+            }
+        }
+    }
+
+    /// Steps per second since the start.
+    pub fn rate(&self, steps: u64) -> f64 {
+        steps as f64 / self.start.elapsed().as_secs_f64()
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

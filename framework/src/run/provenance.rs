@@ -1,0 +1,122 @@
+//! Notes beside the results where they came from.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde::Serialize;
+
+use crate::device;
+
+/// The contents of `provenance.json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Provenance {
+    program: &'static str,
+    git: Option<Git>,
+    versions: Versions,
+    device: String,
+    threads: i32,
+    host: String,
+    cpu: Option<String>,
+    command_line: Vec<String>,
+    folder: String,
+    recipe_hash: String,
+    seed: u64,
+    start: String,
+    pub end: Option<String>,
+    /// How it ended; absent while it runs, or if it was killed.
+    pub outcome: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Git {
+    commit: String,
+    /// Whether the sources differed from that commit.
+    dirty: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Versions {
+    runner: &'static str,
+    tch: &'static str,
+    libtorch: &'static str,
+    hdf5: String,
+}
+
+impl Provenance {
+    /// Takes note at the start of a run. `sources` is the folder that the program was built from.
+    pub fn at_start(sources: Option<&Path>, device: tch::Device, recipe_hash: String, seed: u64) -> Self {
+        let (major, minor, patch) = hdf5::library_version();
+        Self {
+            program: "runner",
+            git: sources.and_then(git),
+            versions: Versions {
+                runner: env!("CARGO_PKG_VERSION"),
+                tch: TCH_VERSION,
+                libtorch: env!("LIBTORCH_VERSION"),
+                hdf5: format!("{major}.{minor}.{patch}"),
+            },
+            device: device::name(device),
+            threads: tch::get_num_threads(),
+            host: host(),
+            cpu: cpu(),
+            command_line: std::env::args().collect(),
+            folder: std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string()),
+            recipe_hash,
+            seed,
+            start: now(),
+            end: None,
+            outcome: None,
+        }
+    }
+
+    /// Notes the end.
+    pub fn ended(&mut self, outcome: impl Into<String>) {
+        self.end = Some(now());
+        self.outcome = Some(outcome.into());
+    }
+
+    pub fn to_json(&self) -> anyhow::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+/// Pinned in the workspace's Cargo.toml; a test keeps the two together.
+const TCH_VERSION: &str = "0.26.0";
+
+fn now() -> String {
+    let now = jiff::Timestamp::now();
+    format!("{now:.0}")
+}
+
+fn git(folder: &Path) -> Option<Git> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    Some(Git {
+        commit: git(&["rev-parse", "HEAD"])?,
+        dirty: !git(&["status", "--porcelain"])?.is_empty(),
+    })
+}
+
+fn host() -> String {
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    let name = kernel.or_else(|_| std::env::var("HOSTNAME"));
+    name.map_or_else(|_| "unknown".into(), |name| name.trim().to_owned())
+}
+
+fn cpu() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_version_of_tch_is_the_one_in_the_lock_file() {
+        let manifest = include_str!("../../../Cargo.toml");
+        assert!(manifest.contains(&format!("tch = \"={}\"", super::TCH_VERSION)));
+    }
+}

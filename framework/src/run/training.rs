@@ -1,0 +1,234 @@
+//! Runs the training loop: steps, records, interruptions, and what is written at the end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::{Map, Value};
+use tch::Kind;
+
+use super::progress::Progress;
+use super::provenance::Provenance;
+use super::{Experiment, Interrupt, Log, RunFolder};
+use crate::record::{self, DumpFacts, MetricsFile, Moment, TensorBoard};
+use crate::{Scalars, Split};
+
+/// Points that a picture shows.
+const SHOWN_POINTS: usize = 4000;
+
+/// How a run ended, if it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Finished,
+    Interrupted,
+}
+
+/// The run's numbers left the finite.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "diverged: {quantity} is {value} at step {step}; try a smaller learning rate (optimizer.energy.lr) \
+     or a smaller step (prior_sampler.step_size, algorithm.step_size)"
+)]
+pub struct Diverged {
+    pub quantity: String,
+    pub value: f64,
+    pub step: u64,
+}
+
+/// Trains, and writes everything below the run's folder.
+pub fn train(
+    mut experiment: Experiment,
+    folder: &RunFolder,
+    sources: Option<&Path>,
+    log: &Log,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome> {
+    let recipe = experiment.recipe.clone();
+    folder.write("recipe.yaml", &recipe.to_yaml())?;
+    let mut provenance = Provenance::at_start(sources, experiment.device, recipe.hash(), recipe.run.seed);
+    folder.write("provenance.json", &provenance.to_json()?)?;
+
+    let outcome = Run::start(&mut experiment, folder.path(), log).and_then(|run| run.to_the_end(interrupt));
+
+    provenance.ended(match &outcome {
+        Ok(Outcome::Finished) => "finished".to_owned(),
+        Ok(Outcome::Interrupted) => "interrupted".to_owned(),
+        Err(error) => format!("{error:#}"),
+    });
+    folder.write("provenance.json", &provenance.to_json()?)?;
+    outcome
+}
+
+struct Run<'a> {
+    experiment: &'a mut Experiment,
+    folder: &'a Path,
+    metrics: MetricsFile,
+    tensorboard: TensorBoard,
+    progress: Progress,
+}
+
+impl<'a> Run<'a> {
+    fn start(experiment: &'a mut Experiment, folder: &'a Path, log: &Log) -> anyhow::Result<Self> {
+        let total = experiment.total_steps();
+        let epochs = total.div_ceil(experiment.steps_per_epoch());
+        tracing::info!(
+            "{} data points, {} latent dimensions, {} energy and {} generator parameters, {total} steps",
+            experiment.dataset.len(Split::Train),
+            experiment.model.generator.latent_dim(),
+            experiment.model.energy.parameters().count(),
+            experiment.model.generator.parameters().count(),
+        );
+        for (name, value) in experiment.algorithm.constants() {
+            tracing::info!("{name}: {value}");
+        }
+        Ok(Self {
+            metrics: MetricsFile::create(folder)?,
+            tensorboard: TensorBoard::create(folder)?,
+            progress: Progress::start(&log.bars, total, epochs),
+            experiment,
+            folder,
+        })
+    }
+
+    fn to_the_end(mut self, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+        let total = self.experiment.total_steps();
+        let mut done = 0;
+        while done < total && !interrupt.asked() {
+            let scalars = self.experiment.step(done)?;
+            done += 1;
+            self.after_step(done, done == total, &scalars)?;
+        }
+        self.progress.finish();
+        let outcome = if done < total { Outcome::Interrupted } else { Outcome::Finished };
+        if outcome == Outcome::Interrupted {
+            tracing::warn!("interrupted after {done} of {total} steps; writing what there is");
+        }
+        self.at_end(done)?;
+        Ok(outcome)
+    }
+
+    fn moment(&self, done: u64) -> Moment {
+        Moment {
+            step: done,
+            epoch: done.saturating_sub(1) / self.experiment.steps_per_epoch(),
+        }
+    }
+
+    fn after_step(&mut self, done: u64, last: bool, scalars: &Scalars) -> anyhow::Result<()> {
+        let moment = self.moment(done);
+        let record = self.experiment.recipe.record.clone();
+        self.progress.advance(moment);
+
+        let to_file = last || record.metrics.due(done);
+        let to_tensorboard = last || record.tensorboard.due(done);
+        let to_screen = self.progress.due();
+        if to_file || to_tensorboard || to_screen {
+            let numbers = scalars.read();
+            if to_file {
+                self.metrics.write(moment, &numbers)?;
+            }
+            if to_tensorboard {
+                self.tensorboard.write(moment, &numbers);
+                let rate = ("speed/steps_per_second".to_owned(), self.progress.rate(done));
+                self.tensorboard.write(moment, &[rate]);
+            }
+            if to_screen {
+                self.progress.show(moment, &numbers);
+            }
+            if let Some((quantity, value)) = numbers.into_iter().find(|(_, value)| !value.is_finite()) {
+                return Err(Diverged {
+                    quantity,
+                    value,
+                    step: done,
+                }
+                .into());
+            }
+        }
+        if !last {
+            let evaluate = self.experiment.recipe.evaluate.every;
+            if evaluate > 0 && done.is_multiple_of(evaluate) {
+                self.evaluate(moment)?;
+            }
+            if record.particles.due(done) {
+                self.dump_particles(moment)?;
+            }
+            if record.figures.due(done) {
+                self.draw(moment)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn at_end(&mut self, done: u64) -> anyhow::Result<()> {
+        let moment = self.moment(done);
+        self.save_weights(moment)?;
+        self.dump_particles(moment)?;
+        self.draw(moment)?;
+        let numbers = self.evaluate(moment)?;
+        if !numbers.is_empty() {
+            let mut all = Map::new();
+            all.insert("step".into(), done.into());
+            all.extend(numbers.into_iter().map(|(name, number)| (name, Value::from(number))));
+            let path = self.folder.join("evaluation.json");
+            fs::write(&path, format!("{:#}\n", Value::Object(all))).with_context(|| format!("writing {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, moment: Moment) -> anyhow::Result<Vec<(String, f64)>> {
+        let numbers = self.experiment.evaluate()?;
+        if !numbers.is_empty() {
+            let named: Vec<_> = numbers
+                .iter()
+                .map(|(name, number)| (format!("evaluate/{name}"), *number))
+                .collect();
+            self.metrics.write(moment, &named)?;
+            self.tensorboard.write(moment, &named);
+            for (name, number) in &numbers {
+                tracing::info!("{name}: {number:.5}");
+            }
+        }
+        Ok(numbers)
+    }
+
+    fn save_weights(&self, moment: Moment) -> anyhow::Result<()> {
+        let folder = self.folder.join(format!("checkpoints/step_{:08}", moment.step));
+        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        let model = &self.experiment.model;
+        model.energy.parameters().save(&folder.join("energy.safetensors"))?;
+        model.generator.parameters().save(&folder.join("generator.safetensors"))
+    }
+
+    fn dump_particles(&self, moment: Moment) -> anyhow::Result<()> {
+        let Some(particles) = self.experiment.algorithm.particles(moment.step) else {
+            return Ok(());
+        };
+        let facts = DumpFacts {
+            moment,
+            seed: self.experiment.recipe.run.seed,
+            recipe_hash: self.experiment.recipe.hash(),
+        };
+        let mut random = self.experiment.streams_for("particle_dump");
+        record::dump_particles(self.folder, particles, &facts, &mut random)?;
+        Ok(())
+    }
+
+    /// Models of two-dimensional data with two-dimensional latents can be seen whole.
+    fn draw(&self, moment: Moment) -> anyhow::Result<()> {
+        let experiment = &*self.experiment;
+        if experiment.dataset.shape() != [2] || experiment.model.generator.latent_dim() != 2 {
+            return Ok(());
+        }
+        let folder = self.folder.join("figures");
+        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        let (latents, samples) = experiment.sample(SHOWN_POINTS as i64)?;
+        if i64::try_from(samples.isfinite().all())? == 0 {
+            tracing::warn!("no picture: samples are not finite");
+            return Ok(());
+        }
+        let data = experiment.dataset.first(Split::Train, SHOWN_POINTS)?;
+        let path: PathBuf = folder.join(format!("step_{:08}.png", moment.step));
+        let latents = latents.to_kind(Kind::Float);
+        record::draw_model(&path, &data, &samples, &latents, experiment.model.energy.as_ref())
+    }
+}

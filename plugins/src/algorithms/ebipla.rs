@@ -1,0 +1,314 @@
+//! EBIPLA with mini-batches (the paper's Algorithm 2) and with warm-up (Algorithm 3).
+
+use ebipla_framework::prelude::*;
+use ebipla_framework::{DataFacts, Joint, Model, NoiseLedger, ParticleStore, Random, SettledParticles, Wanted, gradient};
+use tch::{Device, Kind};
+
+/// Energy-based interacting particle Langevin algorithm: persistent particles, mini-batches, Adam.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ebipla {
+    /// Particles N for each data point. [particles]
+    #[schemars(range(min = 1))]
+    particles: usize,
+    /// Step size h of the particles, in the unit of step_unit. [step_unit]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    step_size: f64,
+    /// What step_size is measured in.
+    step_unit: StepUnit,
+    /// Temperature τ of the particles' noise: 1 samples the posterior, 0 has no noise. [1]
+    #[schemars(range(min = 0.0))]
+    temperature: f64,
+    /// When particles outside the batch get their noise.
+    noise: Noise,
+    /// Which particles the losses are taken at.
+    losses_at: LossesAt,
+    /// Trains with few particles and several Langevin steps first; null goes without.
+    warmup: Option<WarmUp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum StepUnit {
+    /// The Euler–Maruyama step itself.
+    Raw,
+    /// Multiples of the decoder's variance σ².
+    Sigma2,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Noise {
+    /// When they are next needed, all at once: the same law, far cheaper.
+    Lazy,
+    /// In every iteration, as the paper prints it.
+    Eager,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum LossesAt {
+    /// At Xₖ, where the drift was taken: one pass gives all gradients.
+    Previous,
+    /// At Xₖ₊₁, after drift and noise: takes a second pass.
+    Updated,
+}
+
+/// The warm-up phase.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct WarmUp {
+    /// Iterations of the warm-up. [steps]
+    steps: u64,
+    /// Particles N' for each data point meanwhile; must divide `particles`. [particles]
+    #[schemars(range(min = 1))]
+    particles: usize,
+    /// Step size of the inner Langevin steps, a raw Euler–Maruyama step. [latent units²]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    step_size: f64,
+    /// Langevin steps in each iteration. [steps]
+    #[schemars(range(min = 1))]
+    inner_steps: u32,
+}
+
+impl Default for Ebipla {
+    fn default() -> Self {
+        Self {
+            particles: 10,
+            step_size: 0.1,
+            step_unit: StepUnit::Sigma2,
+            temperature: 1.0,
+            noise: Noise::Lazy,
+            losses_at: LossesAt::Previous,
+            warmup: None,
+        }
+    }
+}
+
+impl Default for WarmUp {
+    fn default() -> Self {
+        Self {
+            steps: 10_000,
+            particles: 1,
+            step_size: 0.005,
+            inner_steps: 10,
+        }
+    }
+}
+
+impl Plugin for Ebipla {
+    type Builds = dyn Algorithm;
+
+    fn check(&self) -> Vec<Complaint> {
+        let few = self.warmup.as_ref().map_or(1, |warmup| warmup.particles);
+        if self.particles.is_multiple_of(few) {
+            return Vec::new();
+        }
+        vec![Complaint {
+            option: "particles",
+            message: format!(
+                "found {}, expected a multiple of warmup.particles ({few}), since each cloud is replicated",
+                self.particles
+            ),
+        }]
+    }
+
+    fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Algorithm>> {
+        let raw_step = match self.step_unit {
+            StepUnit::Raw => self.step_size,
+            StepUnit::Sigma2 => self.step_size * scope.sigma * scope.sigma,
+        };
+        if raw_step > 2.0 * scope.sigma * scope.sigma {
+            tracing::warn!(
+                "algorithm.step_size is {raw_step} raw, above 2σ² = {}: unless the generator contracts, particles will \
+                 fly apart; did you mean step_unit: sigma2?",
+                2.0 * scope.sigma * scope.sigma
+            );
+        }
+        let first = self.warmup.as_ref().filter(|warmup| warmup.steps > 0);
+        let particles = first.map_or(self.particles, |warmup| warmup.particles);
+        let DataFacts { count, .. } = scope.data;
+        let mut draws = scope.random.stream("particle_initialisation", 0);
+        let store = ParticleStore::standard_normal(count, particles, scope.latent_dim, &mut draws, scope.device);
+        let ledger = first.is_none().then(|| NoiseLedger::settled(count, 0, scope.device));
+        Ok(Box::new(Particles {
+            config: self,
+            raw_step,
+            batches_per_epoch: count as f64 / scope.batch_size as f64,
+            store,
+            ledger,
+            device: scope.device,
+        }))
+    }
+}
+
+struct Particles {
+    config: Ebipla,
+    /// h as a raw Euler–Maruyama step.
+    raw_step: f64,
+    /// L = M/|B|, fractional where the batch size does not divide M.
+    batches_per_epoch: f64,
+    store: ParticleStore,
+    /// What noise is due; absent during warm-up, when none is.
+    ledger: Option<NoiseLedger>,
+    device: Device,
+}
+
+impl Algorithm for Particles {
+    fn step(&mut self, mut step: Step) -> anyhow::Result<Scalars> {
+        let k = step.number;
+        let warming_up = self.config.warmup.as_ref().filter(|warmup| k < warmup.steps).cloned();
+        if warming_up.is_none() && self.ledger.is_none() {
+            self.end_warm_up(k);
+        }
+        let joint = match warming_up {
+            Some(warmup) => self.warm_up(&warmup, &mut step),
+            None => self.move_particles(&mut step),
+        };
+
+        let mut scalars = Scalars::new();
+        let batch = step.indices.size()[0];
+        let prior = step.sample_prior(batch, &mut scalars)?;
+        let prior_energies = step.model.energy.energy(&prior);
+        let prior_gradients = gradient::gradients(&prior_energies, &step.model.energy.parameters().tensors());
+
+        // L_e = mean U(X) − mean U(X̂), L_d = mean V(X, y): eqs. (subsampled_energy) and (subsampled_generator).
+        let rows = joint.prior.size()[0] as f64;
+        let energy_gradients: Vec<_> = joint
+            .energy
+            .iter()
+            .zip(&prior_gradients)
+            .map(|(posterior, prior)| posterior / rows - prior / batch as f64)
+            .collect();
+        let generator_gradients: Vec<_> = joint.generator.iter().map(|gradient| gradient / rows).collect();
+        step.energy_optimizer.step(&energy_gradients);
+        step.generator_optimizer.step(&generator_gradients);
+
+        let mean = |values: &Tensor| values.mean(Kind::Float);
+        let (posterior_energy, prior_energy) = (mean(&joint.prior), mean(&prior_energies));
+        scalars.add("loss/energy", &(&posterior_energy - &prior_energy));
+        scalars.add("loss/generator", &mean(&joint.reconstruction));
+        scalars.add("energy/posterior", &posterior_energy);
+        scalars.add("energy/prior", &prior_energy);
+        scalars.add("gradient_norm/energy", &gradient::norm(&energy_gradients));
+        scalars.add("gradient_norm/generator", &gradient::norm(&generator_gradients));
+        Ok(scalars)
+    }
+
+    fn particles(&self, now: u64) -> Option<SettledParticles<'_>> {
+        Some(SettledParticles {
+            store: &self.store,
+            raw_step_size: self.raw_step,
+            block: Box::new(move |start, count, random| self.settled_block(start, count, now, random)),
+        })
+    }
+
+    fn constants(&self) -> Vec<(&'static str, f64)> {
+        vec![
+            ("raw step size of the particles", self.raw_step),
+            ("batches in an epoch", self.batches_per_epoch),
+        ]
+    }
+}
+
+impl Particles {
+    /// Variance of the noise that every particle gets in one iteration: 2hτ/L.
+    fn noise_variance(&self) -> f64 {
+        2.0 * self.raw_step * self.config.temperature / self.batches_per_epoch
+    }
+
+    /// Each cloud of N' particles becomes one of N; from now on, noise is due.
+    fn end_warm_up(&mut self, k: u64) {
+        self.store.replicate(self.config.particles / self.store.particles());
+        self.ledger = Some(NoiseLedger::settled(self.store.points(), k, self.device));
+    }
+
+    /// One drift on the batch, noise on all particles. Returns φ at the particles that the losses are taken at.
+    fn move_particles(&mut self, step: &mut Step) -> Joint {
+        let mut draws = step.random.stream("particles", step.number);
+        let k = step.number;
+        let mut x = self.store.gather(step.indices);
+        if self.config.noise == Noise::Lazy {
+            self.settle(&mut x, step.indices, k, &mut draws);
+        }
+        let wanted = match self.config.losses_at {
+            LossesAt::Previous => Wanted::LatentsAndParameters,
+            LossesAt::Updated => Wanted::Latents,
+        };
+        let joint = joint(step.model, &x, step.data, wanted);
+        x -= joint.latent.view_as(&x) * self.raw_step;
+        match (self.config.noise, self.config.losses_at) {
+            // The noise of this iteration stays due.
+            (Noise::Lazy, LossesAt::Previous) => {}
+            (Noise::Lazy, LossesAt::Updated) => self.settle(&mut x, step.indices, k + 1, &mut draws),
+            (Noise::Eager, _) => {}
+        }
+        self.store.scatter(step.indices, &x);
+        if self.config.noise == Noise::Eager {
+            self.store.add_noise(self.noise_variance().sqrt(), &mut draws);
+            x = self.store.gather(step.indices);
+        }
+        match self.config.losses_at {
+            LossesAt::Previous => joint,
+            LossesAt::Updated => self::joint(step.model, &x, step.data, Wanted::LatentsAndParameters),
+        }
+    }
+
+    /// Several full Langevin steps on the batch alone, updating the particles in place.
+    fn warm_up(&mut self, warmup: &WarmUp, step: &mut Step) -> Joint {
+        let mut draws = step.random.stream("particles", step.number);
+        let noise_scale = (2.0 * warmup.step_size * self.config.temperature).sqrt();
+        let mut x = self.store.gather(step.indices);
+        let mut first = None;
+        for i in 0..warmup.inner_steps {
+            let wanted = if i == 0 && self.config.losses_at == LossesAt::Previous {
+                Wanted::LatentsAndParameters
+            } else {
+                Wanted::Latents
+            };
+            let joint = joint(step.model, &x, step.data, wanted);
+            x -= joint.latent.view_as(&x) * warmup.step_size;
+            x += draws.normal_like(&x) * noise_scale;
+            first.get_or_insert(joint);
+        }
+        self.store.scatter(step.indices, &x);
+        match (self.config.losses_at, first) {
+            (LossesAt::Previous, Some(joint)) => joint,
+            _ => joint(step.model, &x, step.data, Wanted::LatentsAndParameters),
+        }
+    }
+
+    /// Adds to the clouds `x` of `indices` all noise that is due by iteration `now`.
+    fn settle(&mut self, x: &mut Tensor, indices: &Tensor, now: u64, draws: &mut Draws) {
+        let variance = self.noise_variance();
+        if let Some(ledger) = &mut self.ledger {
+            *x += draws.normal_like(x) * (ledger.missed(indices, now) * variance).sqrt();
+            ledger.settle(indices, now);
+        }
+    }
+
+    /// A copy of some clouds with all noise due by `now`; nothing is noted, so that the run goes on as if unseen.
+    fn settled_block(&self, start: usize, count: usize, now: u64, random: &mut Random) -> Tensor {
+        let clouds = self.store.block(start, count);
+        let (Noise::Lazy, Some(ledger)) = (self.config.noise, &self.ledger) else {
+            return clouds;
+        };
+        let indices = Tensor::arange_start(start as i64, (start + count) as i64, (Kind::Int64, self.device));
+        let noise = random.stream("block", start as u64).normal_like(&clouds);
+        clouds + noise * (ledger.missed(&indices, now) * self.noise_variance()).sqrt()
+    }
+}
+
+/// φ at clouds `x` (`[batch, particles, latent]`) of the data points `y` (`[batch, …]`).
+fn joint(model: &Model, x: &Tensor, y: &Tensor, wanted: Wanted) -> Joint {
+    let rows = x.flatten(0, 1);
+    let particles = x.size()[1];
+    let y = if particles == 1 {
+        y.shallow_clone()
+    } else {
+        y.repeat_interleave_self_int(particles, 0, None)
+    };
+    model.joint(&rows, &y, wanted)
+}
+
+inventory::submit! { Registration::of::<Ebipla>("ebipla") }

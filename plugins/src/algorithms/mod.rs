@@ -1,0 +1,3 @@
+//! Training algorithms.
+
+mod ebipla;

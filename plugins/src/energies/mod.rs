@@ -1,0 +1,3 @@
+//! Prior energies.
+
+mod mlp;

@@ -1,0 +1,67 @@
+//! One linear layer as generator.
+
+use ebipla_framework::prelude::*;
+
+use crate::linear_layer::LinearLayer;
+
+/// One linear layer: g(x) = xWᵀ + b.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Linear {
+    /// Dimension of the latent space. [dimensions]
+    #[schemars(range(min = 1))]
+    latent_dim: u32,
+}
+
+impl Default for Linear {
+    fn default() -> Self {
+        Self { latent_dim: 2 }
+    }
+}
+
+impl Plugin for Linear {
+    type Builds = dyn Generator;
+
+    fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Generator>> {
+        let [outputs] = scope.data.shape[..] else {
+            anyhow::bail!("takes data that are vectors, found the shape {:?}", scope.data.shape);
+        };
+        let mut parameters = Parameters::new();
+        let latent_dim = i64::from(self.latent_dim);
+        let mut draws = scope.random.stream("generator_initialisation", 0);
+        let layer = LinearLayer::new(
+            &mut parameters,
+            "layers.0",
+            [latent_dim, outputs],
+            &mut draws,
+            scope.device,
+        );
+        Ok(Box::new(LinearGenerator {
+            parameters,
+            layer,
+            latent_dim,
+        }))
+    }
+}
+
+struct LinearGenerator {
+    parameters: Parameters,
+    layer: LinearLayer,
+    latent_dim: i64,
+}
+
+impl Generator for LinearGenerator {
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    fn latent_dim(&self) -> i64 {
+        self.latent_dim
+    }
+
+    fn generate(&self, x: &Tensor) -> Tensor {
+        self.layer.forward(x)
+    }
+}
+
+inventory::submit! { Registration::of::<Linear>("linear") }

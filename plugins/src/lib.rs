@@ -1,0 +1,10 @@
+//! The algorithms, prior samplers, networks and metrics that come with the runner.
+//!
+//! Nothing here is called by name: each file registers what it defines, and recipes choose.
+
+mod algorithms;
+mod energies;
+mod generators;
+mod linear_layer;
+mod metrics;
+mod prior_samplers;

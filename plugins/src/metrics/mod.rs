@@ -1,0 +1,3 @@
+//! Metrics.
+
+mod sliced_w2;

@@ -1,0 +1,3 @@
+//! Prior samplers.
+
+mod ula;

@@ -1,0 +1,8 @@
+//! The runner: links the framework with our plugins and data sets.
+
+use ebipla_datasets as _;
+use ebipla_plugins as _;
+
+fn main() -> std::process::ExitCode {
+    ebipla_framework::main(ebipla_framework::Home::sources(env!("CARGO_MANIFEST_DIR")))
+}

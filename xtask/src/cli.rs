@@ -1,0 +1,66 @@
+//! The command line, so that every command ends in an exit code and never in a panic.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use crate::problem::Problem;
+use crate::{run_tests, setup};
+
+const USAGE: &str = "\
+Usage:
+  cargo xtask setup [--cuda]   install libtorch and CMake into .deps
+  cargo xtask test [ARGS]      set up, then run `cargo test` with ARGS";
+
+enum Command {
+    Setup(setup::Options),
+    Test(Vec<OsString>),
+}
+
+/// Runs the command that `arguments` name: 0 is success, 1 a failure, 2 a wrong command line.
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let outcome = match parse(arguments) {
+        Some(Command::Setup(options)) => setup::run(&options).map(|()| {
+            println!("The set-up is complete.");
+            ExitCode::SUCCESS
+        }),
+        Some(Command::Test(arguments)) => {
+            setup::run(&setup::Options::default()).and_then(|()| run_tests::run(&arguments))
+        }
+        None => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    outcome.unwrap_or_else(|problems| {
+        report(&problems);
+        ExitCode::FAILURE
+    })
+}
+
+fn parse(arguments: Vec<OsString>) -> Option<Command> {
+    let mut arguments = arguments.into_iter();
+    match arguments.next()?.to_str()? {
+        "setup" => parse_setup(arguments).map(Command::Setup),
+        "test" => Some(Command::Test(arguments.collect())),
+        _ => None,
+    }
+}
+
+fn parse_setup(mut arguments: impl Iterator<Item = OsString>) -> Option<setup::Options> {
+    let mut options = setup::Options::default();
+    while let Some(argument) = arguments.next() {
+        match argument.to_str()? {
+            "--cuda" => options.cuda = true,
+            // For the tests of the set-up, which must leave `.deps` of the checkout alone.
+            "--into" => options.into = Some(arguments.next()?.into()),
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+fn report(problems: &[Problem]) {
+    for problem in problems {
+        eprintln!("{problem}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Installs what the build needs and cargo does not bring: libtorch and a recent CMake.
+
+mod cmake;
+mod compiler;
+mod component;
+mod disk;
+mod install;
+mod libtorch;
+mod lock;
+mod output;
+mod own;
+mod pip;
+mod platform;
+
+use std::path::{Path, PathBuf};
+
+use crate::place;
+use crate::problem::Problem;
+use cmake::Cmake;
+use component::Component;
+use libtorch::Libtorch;
+
+#[derive(Default)]
+pub struct Options {
+    /// Whether libtorch must be able to use a GPU.
+    pub cuda: bool,
+    /// The folder to use in place of `.deps`.
+    pub into: Option<PathBuf>,
+}
+
+/// Installs what is missing; returns at once when nothing is.
+pub fn run(options: &Options) -> Result<(), Vec<Problem>> {
+    let deps = options.into.clone().unwrap_or_else(place::deps);
+    check(options, &deps)?;
+    if missing(options, &deps).is_empty() {
+        return Ok(());
+    }
+    install_missing(options, &deps).map_err(|problem| vec![problem])
+}
+
+/// Looks at everything that can be known beforehand, so that the user hears of it all at once.
+fn check(options: &Options, deps: &Path) -> Result<(), Vec<Problem>> {
+    let mut problems: Vec<Problem> = Vec::new();
+    problems.extend(own::libtorch_problem(options.cuda));
+    problems.extend(own::cmake_problem());
+    problems.extend(compiler::problem());
+
+    let missing = missing(options, deps);
+    if !missing.is_empty() {
+        problems.extend(platform::problem());
+        problems.extend(pip::problem());
+        let mebibytes = missing.iter().map(|component| component.space()).sum();
+        problems.extend(disk::problem(deps, mebibytes));
+    }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
+}
+
+/// What neither the user provides nor an earlier set-up has installed.
+fn missing(options: &Options, deps: &Path) -> Vec<Box<dyn Component>> {
+    let mut components: Vec<Box<dyn Component>> = Vec::new();
+    if place::LIBTORCH.users_own().is_none() {
+        components.push(Box::new(Libtorch { cuda: options.cuda }));
+    }
+    if place::CMAKE.users_own().is_none() {
+        components.push(Box::new(Cmake));
+    }
+    components.retain(|component| !install::is_complete(&**component, deps));
+    components
+}
+
+fn install_missing(options: &Options, deps: &Path) -> Result<(), Problem> {
+    let _lock = lock::take(deps)?;
+    // Asked again, for while we waited another set-up may have done the work.
+    for component in missing(options, deps) {
+        install::install(&*component, deps)?;
+    }
+    Ok(())
+}
