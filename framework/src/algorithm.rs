@@ -2,18 +2,15 @@
 
 use tch::Tensor;
 
-use crate::{Adam, Model, ParticleStore, PriorSampler, Random, Scalars};
+use crate::{Adam, Model, PriorSampler, Random, Scalars};
 
 /// A training algorithm. The runner owns the loop, the data order, the records and the clock.
 pub trait Algorithm {
     /// Takes one step and returns the numbers worth recording.
     fn step(&mut self, step: Step) -> anyhow::Result<Scalars>;
 
-    /// The particles with all noise applied that is due by iteration `now`, in blocks of data points, for dumps.
-    ///
-    /// `None` for an algorithm without particles. The algorithm's own state stays as it is: a dump must not change
-    /// the run.
-    fn particles(&self, now: u64) -> Option<SettledParticles<'_>>;
+    /// The particles as others may read them; `None` for an algorithm without particles.
+    fn clouds(&self) -> Option<&dyn Clouds>;
 
     /// Numbers that are fixed for the run and worth showing at its start, such as raw step sizes.
     fn constants(&self) -> Vec<(&'static str, f64)> {
@@ -41,17 +38,24 @@ impl Step<'_> {
     pub fn sample_prior(&mut self, chains: i64, scalars: &mut Scalars) -> anyhow::Result<Tensor> {
         let mut draws = self.random.stream("prior_sampler", self.number);
         let device = self.data.device();
-        let chains = self.prior_sampler.sample_from_noise(self.model, chains, device, &mut draws)?;
+        let chains = self
+            .prior_sampler
+            .sample_from_noise(self.model, chains, device, &mut draws)?;
         scalars.extend("prior_sampler/", chains.statistics);
         Ok(chains.last)
     }
 }
 
-/// Particles as they are read by others: settled block by block, on a copy.
-pub struct SettledParticles<'a> {
-    pub store: &'a ParticleStore,
-    /// Gives the clouds of the data points `start..start + count`, on the CPU.
-    pub block: Box<dyn FnMut(usize, usize, &mut Random) -> Tensor + 'a>,
-    /// The raw step size, for the dump's attributes.
-    pub raw_step_size: f64,
+/// Particles as they are read by others, block by block, so that a dump needs little memory.
+pub trait Clouds {
+    /// Data points, particles of each, latent dimensions.
+    fn shape(&self) -> [usize; 3];
+
+    /// A copy of the clouds of the data points `start..start + count`, with all noise that is due by iteration `now`.
+    ///
+    /// The algorithm's own state stays as it is: to be looked at must not change a run.
+    fn settled(&self, start: usize, count: usize, now: u64, random: &mut Random) -> Tensor;
+
+    /// The raw step size of the particles.
+    fn raw_step_size(&self) -> f64;
 }

@@ -64,7 +64,9 @@ fn load_cuda() -> Result<(), String> {
     // Safety: loading runs the initialisers of libtorch's own library, built for this libtorch.
     let library = unsafe { Library::open(Some("libtorch_cuda.so"), RTLD_NOW | RTLD_GLOBAL) };
     // Leaked on purpose: it must stay for as long as the program runs.
-    library.map(std::mem::forget).map_err(|problem| problem.to_string())
+    library
+        .map(std::mem::forget)
+        .map_err(|problem| problem.to_string())
 }
 
 /// `cpu` or `cuda:i`, as recipes spell it.

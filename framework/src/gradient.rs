@@ -7,16 +7,23 @@ use tch::Tensor;
 /// libtorch crashes the process when asked for the gradient of something without a graph, hence the check. The
 /// graph is freed afterwards, and the inputs' own `.grad` stays untouched.
 pub fn gradients(output: &Tensor, inputs: &[Tensor]) -> Vec<Tensor> {
+    // The sum must be part of the graph, even where the caller has switched gradients off.
+    let total = tch::with_grad(|| output.sum(output.kind()));
     assert!(
-        output.requires_grad(),
+        total.requires_grad(),
         "the output does not depend on any tensor that requires gradients"
     );
-    let total = output.sum(output.kind());
     let found = Tensor::run_backward(&[total], inputs, false, false);
     found
         .into_iter()
         .zip(inputs)
-        .map(|(gradient, input)| if gradient.defined() { gradient } else { input.zeros_like() })
+        .map(|(gradient, input)| {
+            if gradient.defined() {
+                gradient
+            } else {
+                input.zeros_like()
+            }
+        })
         .collect()
 }
 
@@ -45,6 +52,14 @@ mod tests {
         let found = gradients(&x.square(), &[x.shallow_clone(), unused]);
         assert!(found[0].equal(&Tensor::from_slice(&[2f32, 4.0])));
         assert!(found[1].equal(&Tensor::from_slice(&[0f32])));
+    }
+
+    #[test]
+    fn it_works_where_gradients_are_switched_off() {
+        let x = leaf(&Tensor::from_slice(&[3f32]));
+        let output = x.square();
+        let _guard = tch::no_grad_guard();
+        assert!(gradients(&output, &[x]).remove(0).equal(&Tensor::from_slice(&[6f32])));
     }
 
     #[test]

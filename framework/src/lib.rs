@@ -71,7 +71,7 @@ mod registry;
 mod run;
 mod scalars;
 
-pub use algorithm::{Algorithm, SettledParticles, Step};
+pub use algorithm::{Algorithm, Clouds, Step};
 pub use cli::{Home, main};
 pub use dataset::{Dataset, Split};
 pub use energy::Energy;
@@ -85,14 +85,16 @@ pub use particles::{NoiseLedger, ParticleStore};
 pub use prior_sampler::{Chains, PriorSampler};
 pub use random::{Draws, Random};
 pub use recipe::{Origin, Problem, Recipe, RecipeError};
-pub use registry::{Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Registration, Registry, Scope};
+pub use registry::{
+    Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Registration, Registry, Scope,
+};
 pub use scalars::Scalars;
 
 /// What a file with a plugin usually needs.
 pub mod prelude {
     pub use crate::{
-        Algorithm, Chains, Complaint, Dataset, Draws, Energy, Generator, Metric, Parameters, Plugin, PriorSampler,
-        Registration, Scalars, Scope, Split, Step, Subject,
+        Algorithm, Chains, Complaint, Dataset, Draws, Energy, Generator, Metric, Parameters, Plugin,
+        PriorSampler, Registration, Scalars, Scope, Split, Step, Subject,
     };
     pub use anyhow;
     pub use inventory;

@@ -22,7 +22,9 @@ impl Subject<'_> {
     /// `n` samples of the model: prior chains from N(0, I), decoded, with decoder noise.
     pub fn samples(&mut self, n: i64) -> anyhow::Result<tch::Tensor> {
         let mut draws = self.random.stream("samples", 0);
-        let chains = self.prior_sampler.sample_from_noise(self.model, n, self.device, &mut draws)?;
+        let chains = self
+            .prior_sampler
+            .sample_from_noise(self.model, n, self.device, &mut draws)?;
         Ok(self.model.decode(&chains.last, &mut draws))
     }
 }

@@ -37,7 +37,11 @@ impl Model {
     /// V(x, y) = ‖y − g(x)‖²/(2σ²) for each row.
     pub fn reconstruction(&self, x: &Tensor, y: &Tensor) -> Tensor {
         let difference = self.generator.generate(x) - y;
-        difference.square().flatten(1, -1).sum_dim_intlist(1, false, difference.kind()) / (2.0 * self.sigma * self.sigma)
+        difference
+            .square()
+            .flatten(1, -1)
+            .sum_dim_intlist(1, false, difference.kind())
+            / (2.0 * self.sigma * self.sigma)
     }
 
     /// φ and its gradients at rows `x` (`[n, latent]`) with data `y` (`[n, shape…]`).

@@ -46,7 +46,13 @@ pub struct Adam {
 impl Adam {
     /// Fresh moments for `parameters`.
     pub fn new(config: AdamConfig, parameters: Vec<Tensor>) -> Self {
-        let zeros = || parameters.iter().map(Tensor::zeros_like).map(|zero| zero.detach()).collect();
+        let zeros = || {
+            parameters
+                .iter()
+                .map(Tensor::zeros_like)
+                .map(|zero| zero.detach())
+                .collect()
+        };
         Self {
             first: zeros(),
             second: zeros(),
@@ -70,7 +76,11 @@ impl Adam {
     /// One step down `gradients`, given in the order of the parameters.
     pub fn step(&mut self, gradients: &[Tensor]) {
         let _guard = tch::no_grad_guard();
-        assert_eq!(gradients.len(), self.parameters.len(), "one gradient per parameter");
+        assert_eq!(
+            gradients.len(),
+            self.parameters.len(),
+            "one gradient per parameter"
+        );
         self.steps += 1;
         let [beta1, beta2] = self.config.betas;
         let correction1 = 1.0 - beta1.powi(self.steps);

@@ -34,7 +34,10 @@ impl Parameters {
 
     /// Handles to all tensors.
     pub fn tensors(&self) -> Vec<Tensor> {
-        self.entries.iter().map(|(_, tensor)| tensor.shallow_clone()).collect()
+        self.entries
+            .iter()
+            .map(|(_, tensor)| tensor.shallow_clone())
+            .collect()
     }
 
     /// Names and tensors.

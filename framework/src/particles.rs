@@ -11,7 +11,13 @@ pub struct ParticleStore {
 
 impl ParticleStore {
     /// Clouds drawn from N(0, I).
-    pub fn standard_normal(points: usize, particles: usize, latent_dim: i64, draws: &mut Draws, device: Device) -> Self {
+    pub fn standard_normal(
+        points: usize,
+        particles: usize,
+        latent_dim: i64,
+        draws: &mut Draws,
+        device: Device,
+    ) -> Self {
         Self {
             clouds: draws.normal(&[points as i64, particles as i64, latent_dim], device),
         }
@@ -34,12 +40,15 @@ impl ParticleStore {
 
     /// Copies the clouds of the data points `indices`: `[n, particles, latent]`.
     pub fn gather(&self, indices: &Tensor) -> Tensor {
-        self.clouds.index_select(0, &indices.to_device(self.clouds.device()))
+        self.clouds
+            .index_select(0, &indices.to_device(self.clouds.device()))
     }
 
     /// Puts clouds back.
     pub fn scatter(&mut self, indices: &Tensor, clouds: &Tensor) {
-        let _ = self.clouds.index_copy_(0, &indices.to_device(self.clouds.device()), clouds);
+        let _ = self
+            .clouds
+            .index_copy_(0, &indices.to_device(self.clouds.device()), clouds);
     }
 
     /// Copies the clouds of the data points `start..start + count`.
@@ -77,7 +86,9 @@ impl NoiseLedger {
 
     /// How many iterations' noise each of `indices` has missed by `now`, shaped to scale clouds: `[n, 1, 1]`.
     pub fn missed(&self, indices: &Tensor, now: u64) -> Tensor {
-        let applied = self.applied.index_select(0, &indices.to_device(self.applied.device()));
+        let applied = self
+            .applied
+            .index_select(0, &indices.to_device(self.applied.device()));
         (now as i64 - applied).to_kind(Kind::Float).view([-1, 1, 1])
     }
 

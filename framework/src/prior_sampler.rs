@@ -13,7 +13,13 @@ pub trait PriorSampler {
     fn sample(&self, energy: &dyn Energy, start: Tensor, draws: &mut Draws) -> anyhow::Result<Chains>;
 
     /// Runs `count` chains that start from N(0, I), as the paper's short-run chains do.
-    fn sample_from_noise(&self, model: &Model, count: i64, device: Device, draws: &mut Draws) -> anyhow::Result<Chains> {
+    fn sample_from_noise(
+        &self,
+        model: &Model,
+        count: i64,
+        device: Device,
+        draws: &mut Draws,
+    ) -> anyhow::Result<Chains> {
         let start = draws.normal(&[count, model.generator.latent_dim()], device);
         self.sample(model.energy.as_ref(), start, draws)
     }

@@ -4,8 +4,20 @@
 //! numbered, right before it draws: what it gets depends on the seed, the name and the number alone, not on what
 //! was logged or evaluated in between.
 
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
+
+/// Held while a stream draws, since all threads share libtorch's generator.
+static GENERATOR: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// Whether this thread has a stream open: opening another would wait for itself.
+    static DRAWING: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The random streams of one run.
 #[derive(Debug)]
@@ -13,9 +25,10 @@ pub struct Random {
     seed: u64,
 }
 
-/// One stream. It borrows [`Random`], so that no other stream can be opened while it draws.
+/// One stream. While it is open, no other stream of the program can be.
 pub struct Draws<'a> {
-    _exclusive: &'a mut Random,
+    _generator: MutexGuard<'static, ()>,
+    _random: PhantomData<&'a mut Random>,
 }
 
 impl Random {
@@ -30,9 +43,17 @@ impl Random {
     }
 
     /// Opens the stream `name` at `index` (an iteration, an epoch, or 0).
+    ///
+    /// # Panics
+    /// If this thread has another stream open, which would mix the two.
     pub fn stream(&mut self, name: &str, index: u64) -> Draws<'_> {
+        assert!(!DRAWING.replace(true), "stream `{name}` was opened while another one is drawing");
+        let generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
         tch::manual_seed(stream_seed(self.seed, name, index));
-        Draws { _exclusive: self }
+        Draws {
+            _generator: generator,
+            _random: PhantomData,
+        }
     }
 }
 
@@ -45,6 +66,12 @@ fn stream_seed(seed: u64, name: &str, index: u64) -> i64 {
     let mut first = [0; 8];
     first.copy_from_slice(&digest[..8]);
     i64::from_le_bytes(first)
+}
+
+impl Drop for Draws<'_> {
+    fn drop(&mut self) {
+        DRAWING.set(false);
+    }
 }
 
 impl Draws<'_> {
@@ -83,6 +110,24 @@ mod tests {
         ];
         for (i, one) in seeds.iter().enumerate() {
             assert!(seeds[i + 1..].iter().all(|other| other != one));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "while another one is drawing")]
+    fn two_streams_at_once_are_caught() {
+        let (mut one, mut other) = (Random::new(1), Random::new(2));
+        let _drawing = one.stream("a", 0);
+        let _ = other.stream("b", 0);
+    }
+
+    #[test]
+    fn threads_do_not_disturb_each_other() {
+        let draw = || Random::new(9).stream("noise", 0).normal(&[10_000], Device::Cpu).sum(Kind::Double);
+        let expected = draw().double_value(&[]);
+        let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(move || draw().double_value(&[]))).collect();
+        for thread in threads {
+            assert_eq!(thread.join().ok(), Some(expected));
         }
     }
 

@@ -71,7 +71,10 @@ impl RecipeArguments {
     /// All overrides, the short forms last.
     pub fn overrides(&self) -> Vec<(String, String)> {
         let seed = self.seed.map(|seed| ("run.seed".to_owned(), seed.to_string()));
-        let device = self.device.clone().map(|device| ("run.device".to_owned(), device));
+        let device = self
+            .device
+            .clone()
+            .map(|device| ("run.device".to_owned(), device));
         self.set.iter().cloned().chain(seed).chain(device).collect()
     }
 }

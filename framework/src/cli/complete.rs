@@ -6,9 +6,9 @@ use clap::Command;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 
 use super::Home;
+use crate::Kind;
 use crate::recipe::{SECTIONS, SectionKind, recipe_names};
 use crate::registry::{OptionSpec, OptionType, Registry};
-use crate::Kind;
 
 /// The command line with completers for what clap cannot know.
 pub fn teach(line: Command, home: &Home) -> Command {
@@ -27,7 +27,8 @@ pub fn teach(line: Command, home: &Home) -> Command {
                 }))
             })
     };
-    let names = |command: Command| command.mut_arg("name", |arg| arg.add(ArgValueCandidates::new(plugin_names)));
+    let names =
+        |command: Command| command.mut_arg("name", |arg| arg.add(ArgValueCandidates::new(plugin_names)));
     recipes_and_keys(line)
         .mut_subcommand("run", recipes_and_keys)
         .mut_subcommand("show", recipes_and_keys)
@@ -41,9 +42,13 @@ fn plugin_names() -> Vec<CompletionCandidate> {
         return Vec::new();
     };
     let typed: Vec<_> = std::env::args().collect();
-    let kind = Kind::ALL.into_iter().find(|kind| typed.iter().any(|word| word == kind.name()));
+    let kind = Kind::ALL
+        .into_iter()
+        .find(|kind| typed.iter().any(|word| word == kind.name()));
     let kinds = kind.map_or_else(|| Kind::ALL.to_vec(), |kind| vec![kind]);
-    let plugins = kinds.into_iter().flat_map(|kind| registry.of_kind(kind).collect::<Vec<_>>());
+    let plugins = kinds
+        .into_iter()
+        .flat_map(|kind| registry.of_kind(kind).collect::<Vec<_>>());
     plugins
         .map(|plugin| CompletionCandidate::new(plugin.name).help(Some(plugin.summary().into())))
         .collect()

@@ -11,7 +11,10 @@ pub fn list(session: &Session, arguments: &ListArguments) -> anyhow::Result<()> 
         .into_iter()
         .filter(|kind| arguments.kind.is_none_or(|wanted| wanted == *kind))
         .collect();
-    let plugins: Vec<_> = kinds.iter().flat_map(|kind| session.registry.of_kind(*kind)).collect();
+    let plugins: Vec<_> = kinds
+        .iter()
+        .flat_map(|kind| session.registry.of_kind(*kind))
+        .collect();
     if arguments.json {
         let rows: Vec<_> = plugins
             .iter()

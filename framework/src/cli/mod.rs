@@ -72,7 +72,8 @@ impl Session {
 /// The whole program: parses the command line, runs, and returns the exit code.
 pub fn main(home: Home) -> ExitCode {
     let for_completion = home.clone();
-    clap_complete::CompleteEnv::with_factory(move || complete::teach(Command::line(), &for_completion)).complete();
+    clap_complete::CompleteEnv::with_factory(move || complete::teach(Command::line(), &for_completion))
+        .complete();
 
     let command = Command::parse();
     // libtorch's errors arrive as panics. Say what they say, and nothing of our insides unless asked.
@@ -80,7 +81,8 @@ pub fn main(home: Home) -> ExitCode {
         panic::set_hook(Box::new(|_| {}));
     }
     let result = panic::catch_unwind(AssertUnwindSafe(|| dispatch(command, home)));
-    let result = result.unwrap_or_else(|payload| Err(anyhow::anyhow!("internal error: {}", panic_text(&*payload))));
+    let result =
+        result.unwrap_or_else(|payload| Err(anyhow::anyhow!("internal error: {}", panic_text(&*payload))));
     match result {
         Ok(code) => code,
         Err(error) => {
@@ -124,7 +126,9 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
         .map(String::as_str)
         .or_else(|| payload.downcast_ref::<&str>().copied())
         .unwrap_or("unknown");
-    let end = text.find("\\nException raised from").or_else(|| text.find("\nException raised from"));
+    let end = text
+        .find("\\nException raised from")
+        .or_else(|| text.find("\nException raised from"));
     text[..end.unwrap_or(text.len())].to_owned()
 }
 

@@ -48,9 +48,15 @@ fn results(folder: &Path) -> String {
     look("figures", "pictures of data, samples and energy landscape");
     look("evaluation.json", "final metrics");
     look("metrics.jsonl", "every recorded number, one JSON object a line");
-    look("particles", "HDF5 dumps of the particles: h5py.File(path)[\"particles\"]");
+    look(
+        "particles",
+        "HDF5 dumps of the particles: h5py.File(path)[\"particles\"]",
+    );
     look("checkpoints", "weights as safetensors, which PyTorch loads");
-    look("recipe.yaml", "the resolved recipe; provenance.json says what ran it");
+    look(
+        "recipe.yaml",
+        "the resolved recipe; provenance.json says what ran it",
+    );
     text + &format!(
         "  curves         pip install tensorboard && tensorboard --logdir {}\n",
         folder.display()

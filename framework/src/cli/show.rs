@@ -22,7 +22,11 @@ pub fn show(session: &Session, arguments: &ShowArguments) -> anyhow::Result<()> 
         return print(&format!("{all:#}\n"));
     }
     let key_width = rows.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
-    let value_width = rows.iter().map(|(_, value, _)| value.to_string().len()).max().unwrap_or(0);
+    let value_width = rows
+        .iter()
+        .map(|(_, value, _)| value.to_string().len())
+        .max()
+        .unwrap_or(0);
     let mut text = format!("# {} {}\n", recipe.name, recipe.hash());
     let mut section = "";
     for (key, value, origin) in rows {
@@ -31,7 +35,10 @@ pub fn show(session: &Session, arguments: &ShowArguments) -> anyhow::Result<()> 
             text.push('\n');
             section = this;
         }
-        text += &format!("{key:<key_width$}  {:<value_width$}  {origin}\n", value.to_string());
+        text += &format!(
+            "{key:<key_width$}  {:<value_width$}  {origin}\n",
+            value.to_string()
+        );
     }
     print(&text)
 }

@@ -60,7 +60,12 @@ impl Files {
             let cycle: Vec<_> = self.open[start..]
                 .iter()
                 .chain([&identity])
-                .map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+                .map(|path| {
+                    path.file_name()
+                        .unwrap_or_default()
+                        .to_string_lossy()
+                        .into_owned()
+                })
                 .collect();
             let message = format!("files extend each other in a circle: {}", cycle.join(" → "));
             self.problems.push(Problem::at("extends", extended_by, message));
@@ -110,7 +115,10 @@ impl Files {
 fn environment_layer(environment: &[(String, String)], problems: &mut Vec<Problem>) -> Layer {
     let mut values = Dict::new();
     let mut variables = BTreeMap::new();
-    let mut sorted: Vec<_> = environment.iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+    let mut sorted: Vec<_> = environment
+        .iter()
+        .filter(|(name, _)| name.starts_with(PREFIX))
+        .collect();
     sorted.sort();
     for (variable, text) in sorted {
         let key = variable[PREFIX.len()..].to_lowercase().replace("__", ".");
@@ -150,7 +158,9 @@ fn insert(values: &mut Dict, key: &str, text: &str, origin: &Origin, problems: &
     }
     let mut place = values;
     for part in parts {
-        let entry = place.entry(part.to_owned()).or_insert_with(|| Value::from(Dict::new()));
+        let entry = place
+            .entry(part.to_owned())
+            .or_insert_with(|| Value::from(Dict::new()));
         let Value::Dict(_, inner) = entry else {
             let message = format!("`{part}` was given a value of its own as well");
             problems.push(Problem::at(key, Some(origin), message));

@@ -26,7 +26,10 @@ impl fmt::Display for Origin {
         match self {
             Origin::Default => f.write_str("default"),
             Origin::File { path, line: None } => write!(f, "{}", path.display()),
-            Origin::File { path, line: Some(line) } => write!(f, "{}:{line}", path.display()),
+            Origin::File {
+                path,
+                line: Some(line),
+            } => write!(f, "{}:{line}", path.display()),
             Origin::Environment { variable } => write!(f, "environment, {variable}"),
             Origin::Set => f.write_str("command line, --set"),
         }

@@ -13,13 +13,24 @@ pub fn find(recipe: &str, folders: &RecipeFolders) -> Result<PathBuf, RecipeErro
     let spelled = [recipe.to_owned(), format!("{recipe}.yaml")];
     let places = std::iter::once(PathBuf::new()).chain(folders.0.iter().cloned());
     for place in places {
-        if let Some(path) = spelled.iter().map(|name| place.join(name)).find(|path| path.is_file()) {
+        if let Some(path) = spelled
+            .iter()
+            .map(|name| place.join(name))
+            .find(|path| path.is_file())
+        {
             return Ok(path);
         }
     }
     let names = recipe_names(folders);
-    let looked: Vec<_> = folders.0.iter().map(|folder| folder.display().to_string()).collect();
-    let message = format!("no such recipe: not a file, and not a name in {}", looked.join(" or "));
+    let looked: Vec<_> = folders
+        .0
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    let message = format!(
+        "no such recipe: not a file, and not a name in {}",
+        looked.join(" or ")
+    );
     let bare = recipe.trim_end_matches(".yaml");
     let problem = Problem::at("", None, message).with_names(bare, names.iter().map(String::as_str));
     Err(RecipeError::one(recipe, problem))

@@ -63,13 +63,18 @@ impl Recipe {
         let section = self.values.get(kind.name()).and_then(Value::as_object);
         let mut options = section.cloned().unwrap_or_default();
         options.remove("name");
-        let name = section.and_then(|section| section.get("name")).and_then(Value::as_str);
+        let name = section
+            .and_then(|section| section.get("name"))
+            .and_then(Value::as_str);
         (name.unwrap_or_default(), Value::Object(options))
     }
 
     /// The metrics asked for, with their options.
     pub fn metrics(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.evaluate.metrics.iter().map(|(name, options)| (name.as_str(), options))
+        self.evaluate
+            .metrics
+            .iter()
+            .map(|(name, options)| (name.as_str(), options))
     }
 
     /// Every value with its dotted key and origin, in printing order.
@@ -81,7 +86,10 @@ impl Recipe {
 
     /// Where the value of `key` came from.
     pub fn origin(&self, key: &str) -> Option<&Origin> {
-        self.origins.iter().find(|(known, _)| known == key).map(|(_, origin)| origin)
+        self.origins
+            .iter()
+            .find(|(known, _)| known == key)
+            .map(|(_, origin)| origin)
     }
 
     fn value(&self, key: &str) -> Option<&Value> {

@@ -19,7 +19,9 @@ pub fn resolve(path: &Path, layers: Vec<Layer>, registry: &Registry) -> Result<R
     let figment = layers
         .iter()
         .enumerate()
-        .fold(Figment::new(), |figment, (i, layer)| figment.merge(Numbered(i, layer)));
+        .fold(Figment::new(), |figment, (i, layer)| {
+            figment.merge(Numbered(i, layer))
+        });
     let mut checker = Checker {
         figment,
         layers: &layers,
@@ -28,7 +30,9 @@ pub fn resolve(path: &Path, layers: Vec<Layer>, registry: &Registry) -> Result<R
         origins: Vec::new(),
     };
     let values = checker.recipe();
-    let Checker { problems, origins, .. } = checker;
+    let Checker {
+        problems, origins, ..
+    } = checker;
     let wrong = |problems| RecipeError {
         recipe: path.display().to_string(),
         problems,
@@ -70,7 +74,11 @@ impl Checker<'_> {
         given.dedup();
         for name in given {
             if !known.contains(&name.as_str()) {
-                let origin = self.layers.iter().rev().find(|layer| layer.values.contains_key(name));
+                let origin = self
+                    .layers
+                    .iter()
+                    .rev()
+                    .find(|layer| layer.values.contains_key(name));
                 let origin = origin.map(|layer| layer.origin(name));
                 let problem = Problem::at(name, origin.as_ref(), "unknown section");
                 self.problems.push(problem.with_names(name, known));
@@ -103,8 +111,12 @@ impl Checker<'_> {
         let name = match raw.map(|raw| (raw, raw.as_dict())) {
             Some((_, Some(dict))) => dict.get("name"),
             Some((raw, None)) => {
-                let message = format!("found {}, expected a mapping with `name` and options", describe(raw));
-                self.problems.push(Problem::at(path, Some(&self.origin(raw, path)), message));
+                let message = format!(
+                    "found {}, expected a mapping with `name` and options",
+                    describe(raw)
+                );
+                self.problems
+                    .push(Problem::at(path, Some(&self.origin(raw, path)), message));
                 return Map::new();
             }
             None => None,
@@ -159,7 +171,8 @@ impl Checker<'_> {
                 Some(dict) => self.dict(path, dict, specs, path),
                 None => {
                     let message = format!("found {}, expected a mapping of options", describe(raw));
-                    self.problems.push(Problem::at(path, Some(&self.origin(raw, path)), message));
+                    self.problems
+                        .push(Problem::at(path, Some(&self.origin(raw, path)), message));
                     Map::new()
                 }
             },
@@ -190,7 +203,9 @@ impl Checker<'_> {
     fn option(&mut self, key: &str, raw: Option<&Raw>, spec: &OptionSpec) -> Option<Value> {
         let nested = matches!(spec.kind.inner(), OptionType::Section);
         match (raw, &spec.kind) {
-            (Some(raw), kind) if nested && !(matches!(kind, OptionType::Optional(_)) && self.is_null(raw)) => {
+            (Some(raw), kind)
+                if nested && !(matches!(kind, OptionType::Optional(_)) && self.is_null(raw)) =>
+            {
                 Some(Value::Object(self.options(key, Some(raw), &spec.options)))
             }
             (None, OptionType::Section) => Some(Value::Object(self.options(key, None, &spec.options))),
@@ -222,8 +237,12 @@ impl Checker<'_> {
     fn metrics(&mut self, path: &str, raw: &Raw) -> Map<String, Value> {
         let mut values = Map::new();
         let Some(dict) = raw.as_dict() else {
-            let message = format!("found {}, expected a mapping from metrics to their options", describe(raw));
-            self.problems.push(Problem::at(path, Some(&self.origin(raw, path)), message));
+            let message = format!(
+                "found {}, expected a mapping from metrics to their options",
+                describe(raw)
+            );
+            self.problems
+                .push(Problem::at(path, Some(&self.origin(raw, path)), message));
             return values;
         };
         for (name, raw) in dict {
@@ -239,7 +258,10 @@ impl Checker<'_> {
                 continue;
             }
             let Some(given) = raw.as_dict() else {
-                let message = format!("found {}, expected its options, {{}} for the defaults", describe(raw));
+                let message = format!(
+                    "found {}, expected its options, {{}} for the defaults",
+                    describe(raw)
+                );
                 self.problems.push(Problem::at(key, Some(&origin), message));
                 continue;
             };
@@ -254,7 +276,9 @@ impl Checker<'_> {
         // What came as text is typed by what is expected; a text option takes it literally.
         let parsed = match (raw, kind.inner()) {
             (_, OptionType::Text | OptionType::Choice(_)) => None,
-            (Raw::String(_, text), _) if self.layer(raw).is_some_and(Layer::is_text) => yaml::parse_value(text),
+            (Raw::String(_, text), _) if self.layer(raw).is_some_and(Layer::is_text) => {
+                yaml::parse_value(text)
+            }
             _ => None,
         };
         let value = parsed.as_ref().unwrap_or(raw);
@@ -265,7 +289,9 @@ impl Checker<'_> {
     }
 
     fn is_null(&self, raw: &Raw) -> bool {
-        let text = raw.as_str().filter(|_| self.layer(raw).is_some_and(Layer::is_text));
+        let text = raw
+            .as_str()
+            .filter(|_| self.layer(raw).is_some_and(Layer::is_text));
         matches!(raw, Raw::Empty(..)) || matches!(text, Some("null" | "~"))
     }
 
@@ -291,7 +317,9 @@ fn typed(raw: &Raw, kind: &OptionType) -> Option<Value> {
         OptionType::Boolean => raw.to_bool().map(Value::from),
         OptionType::Integer(range) => {
             let integer = integer(raw)?;
-            range.contains(integer.as_f64()?).then_some(Value::Number(integer))
+            range
+                .contains(integer.as_f64()?)
+                .then_some(Value::Number(integer))
         }
         OptionType::Number(range) => {
             let number = number(raw)?;
@@ -300,14 +328,21 @@ fn typed(raw: &Raw, kind: &OptionType) -> Option<Value> {
         OptionType::Text => Some(Value::from(raw.as_str()?)),
         OptionType::Choice(choices) => {
             let word = raw.as_str()?;
-            choices.iter().any(|choice| choice.word == word).then(|| word.into())
+            choices
+                .iter()
+                .any(|choice| choice.word == word)
+                .then(|| word.into())
         }
         OptionType::List(item, length) => {
             let items = raw.as_array()?;
             if length.is_some_and(|length| items.len() as u64 != length) {
                 return None;
             }
-            items.iter().map(|raw| typed(raw, item)).collect::<Option<_>>().map(Value::Array)
+            items
+                .iter()
+                .map(|raw| typed(raw, item))
+                .collect::<Option<_>>()
+                .map(Value::Array)
         }
         OptionType::Optional(inner) => match raw {
             Raw::Empty(..) => Some(Value::Null),
@@ -318,7 +353,9 @@ fn typed(raw: &Raw, kind: &OptionType) -> Option<Value> {
 }
 
 fn number(raw: &Raw) -> Option<f64> {
-    let number = raw.to_f64().or_else(|| whole(raw).map(|integer| integer as f64))?;
+    let number = raw
+        .to_f64()
+        .or_else(|| whole(raw).map(|integer| integer as f64))?;
     number.is_finite().then_some(number)
 }
 

@@ -170,7 +170,9 @@ mod tests {
 
     #[test]
     fn every_value_knows_its_line() {
-        let document = parse("run:\n  seed: 3\n\n  lr: 1e-2\nlist: [1, two]\n").map_err(|e| e.message).unwrap();
+        let document = parse("run:\n  seed: 3\n\n  lr: 1e-2\nlist: [1, two]\n")
+            .map_err(|e| e.message)
+            .unwrap();
         assert_eq!(document.lines["run.seed"], 2);
         assert_eq!(document.lines["run.lr"], 4);
         assert_eq!(document.values["list"].as_array().unwrap().len(), 2);

@@ -22,7 +22,13 @@ const DATA: RGBColor = RGBColor(38, 70, 110);
 const SAMPLES: RGBColor = RGBColor(178, 74, 24);
 
 /// Draws the three panels to a PNG file. `data` and `samples` are `[n, 2]`; the landscape covers `latents`.
-pub fn draw_model(path: &Path, data: &Tensor, samples: &Tensor, latents: &Tensor, energy: &dyn Energy) -> anyhow::Result<()> {
+pub fn draw_model(
+    path: &Path,
+    data: &Tensor,
+    samples: &Tensor,
+    latents: &Tensor,
+    energy: &dyn Energy,
+) -> anyhow::Result<()> {
     register_font();
     let root = BitMapBackend::new(path, (3 * PANEL, PANEL)).into_drawing_area();
     let draw = || -> Result<(), Box<dyn std::error::Error>> {
@@ -58,7 +64,11 @@ fn scatter(
     color: RGBColor,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let mut chart = panel(area, title, axes)?;
-    chart.configure_mesh().disable_mesh().label_style((FONT, 13)).draw()?;
+    chart
+        .configure_mesh()
+        .disable_mesh()
+        .label_style((FONT, 13))
+        .draw()?;
     let inside = |(x, y): &&(f64, f64)| axes.0.contains(x) && axes.1.contains(y);
     let dots = points
         .iter()
@@ -71,7 +81,11 @@ fn scatter(
 fn landscape(area: Area, energy: &dyn Energy, latents: &Tensor) -> Result<(), Box<dyn std::error::Error>> {
     let axes = square(&points(latents));
     let mut chart = panel(area, "exp(−U), latent space", &axes)?;
-    chart.configure_mesh().disable_mesh().label_style((FONT, 13)).draw()?;
+    chart
+        .configure_mesh()
+        .disable_mesh()
+        .label_style((FONT, 13))
+        .draw()?;
     let options = (Kind::Float, latents.device());
     let centres = |axis: &Range<f64>| {
         let half = (axis.end - axis.start) / (2 * CELLS) as f64;
@@ -100,7 +114,11 @@ type Chart<'a, 'b> = ChartContext<
     Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
 >;
 
-fn panel<'a, 'b>(area: Area<'a, 'b>, title: &str, axes: &Axes) -> Result<Chart<'a, 'b>, Box<dyn std::error::Error>> {
+fn panel<'a, 'b>(
+    area: Area<'a, 'b>,
+    title: &str,
+    axes: &Axes,
+) -> Result<Chart<'a, 'b>, Box<dyn std::error::Error>> {
     Ok(ChartBuilder::on(area)
         .caption(title, (FONT, 22))
         .margin(12)

@@ -8,7 +8,7 @@ use ndarray::ArrayView3;
 use tch::Tensor;
 
 use super::Moment;
-use crate::{Random, SettledParticles};
+use crate::{Clouds, Random};
 
 /// What a dump says of itself.
 pub struct DumpFacts {
@@ -24,7 +24,7 @@ const BLOCK_BYTES: usize = 32 << 20;
 /// Writes `particles/step_NNNNNNNN.h5` below `folder` and returns its path.
 pub fn dump_particles(
     folder: &Path,
-    mut particles: SettledParticles,
+    clouds: &dyn Clouds,
     facts: &DumpFacts,
     random: &mut Random,
 ) -> anyhow::Result<PathBuf> {
@@ -33,31 +33,25 @@ pub fn dump_particles(
     let path = folder.join(format!("step_{:08}.h5", facts.moment.step));
     let unfinished = path.with_extension("h5.unfinished");
     // HDF5 cannot repair a file whose writer was killed: only a finished one gets the final name.
-    write(&unfinished, &mut particles, facts, random)
+    write(&unfinished, clouds, facts, random)
         .and_then(|()| Ok(File::open(&unfinished)?.sync_all()?))
         .and_then(|()| Ok(fs::rename(&unfinished, &path)?))
         .with_context(|| format!("writing {}", path.display()))?;
     Ok(path)
 }
 
-fn write(
-    path: &Path,
-    particles: &mut SettledParticles,
-    facts: &DumpFacts,
-    random: &mut Random,
-) -> anyhow::Result<()> {
-    let store = particles.store;
-    let shape = (store.points(), store.particles(), store.latent_dim());
-    let bytes_per_point = (shape.1 * shape.2 * size_of::<f32>()).max(1);
-    let points_of = |bytes: usize| (bytes / bytes_per_point).clamp(1, shape.0.max(1));
+fn write(path: &Path, clouds: &dyn Clouds, facts: &DumpFacts, random: &mut Random) -> anyhow::Result<()> {
+    let [points, particles, latent_dim] = clouds.shape();
+    let bytes_per_point = (particles * latent_dim * size_of::<f32>()).max(1);
+    let points_of = |bytes: usize| (bytes / bytes_per_point).clamp(1, points.max(1));
 
     let file = hdf5::FileBuilder::new()
         .with_fapl(|access| access.file_locking(false))
         .create(path)?;
     let dataset = file
         .new_dataset::<f32>()
-        .shape(shape)
-        .chunk((points_of(CHUNK_BYTES), shape.1, shape.2))
+        .shape((points, particles, latent_dim))
+        .chunk((points_of(CHUNK_BYTES), particles, latent_dim))
         .create("particles")?;
     let attribute = |name: &str, value: u64| -> hdf5::Result<()> {
         dataset.new_attr::<u64>().create(name)?.write_scalar(&value)
@@ -73,13 +67,13 @@ fn write(
     dataset
         .new_attr::<f64>()
         .create("raw_step_size")?
-        .write_scalar(&particles.raw_step_size)?;
+        .write_scalar(&clouds.raw_step_size())?;
 
     let block = points_of(BLOCK_BYTES);
-    for start in (0..shape.0).step_by(block) {
-        let count = block.min(shape.0 - start);
-        let clouds = to_vec(&(particles.block)(start, count, random));
-        let view = ArrayView3::from_shape((count, shape.1, shape.2), &clouds)?;
+    for start in (0..points).step_by(block) {
+        let count = block.min(points - start);
+        let values = to_vec(&clouds.settled(start, count, facts.moment.step, random));
+        let view = ArrayView3::from_shape((count, particles, latent_dim), &values)?;
         dataset.write_slice(view, (start..start + count, .., ..))?;
     }
     file.close()?;

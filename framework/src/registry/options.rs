@@ -301,6 +301,7 @@ mod tests {
     enum Way {
         /// Up it goes.
         Up,
+        /// Down it goes.
         Down,
     }
 
@@ -338,11 +339,16 @@ mod tests {
                 )
             })
             .collect();
-        let number = |name, doc, unit, kind: &str, default| {
-            (name, doc, Some(unit), kind.to_owned(), Some(default))
-        };
-        assert_eq!(rows[0], number("step_size", "How far.", "nats", "number > 0", json!(0.5)));
-        assert_eq!(rows[1], number("steps", "How often.", "steps", "integer ≥ 1", json!(3)));
+        let number =
+            |name, doc, unit, kind: &str, default| (name, doc, Some(unit), kind.to_owned(), Some(default));
+        assert_eq!(
+            rows[0],
+            number("step_size", "How far.", "nats", "number > 0", json!(0.5))
+        );
+        assert_eq!(
+            rows[1],
+            number("steps", "How often.", "steps", "integer ≥ 1", json!(3))
+        );
         assert_eq!(rows[2].3, "up | down");
         assert_eq!(rows[2].4, Some(json!("down")));
         assert_eq!(rows[3].3, "list of 2 × number");

@@ -38,8 +38,12 @@ const TINY: usize = 8;
 impl Experiment {
     /// Builds everything; what goes wrong here is wrong with the recipe, and nothing has been written.
     pub fn build(recipe: Recipe, registry: &Registry, size: Size) -> anyhow::Result<Self> {
-        let device = device::resolve(&recipe.run.device)
-            .map_err(|error| wrong(&recipe, Problem::at("run.device", recipe.origin("run.device"), error.to_string())))?;
+        let device = device::resolve(&recipe.run.device).map_err(|error| {
+            wrong(
+                &recipe,
+                Problem::at("run.device", recipe.origin("run.device"), error.to_string()),
+            )
+        })?;
         if let Some(threads) = recipe.run.threads {
             tch::set_num_threads(threads as i32);
         }
@@ -82,7 +86,12 @@ impl Experiment {
         for (name, options) in recipe.metrics() {
             let metric = registry
                 .build::<dyn Metric>(name, options, &mut scope)
-                .map_err(|error| wrong(&recipe, Problem::at(format!("evaluate.metrics.{name}"), None, chain(&error))))?;
+                .map_err(|error| {
+                    wrong(
+                        &recipe,
+                        Problem::at(format!("evaluate.metrics.{name}"), None, chain(&error)),
+                    )
+                })?;
             metrics.push((name.to_owned(), metric));
         }
 
@@ -90,7 +99,10 @@ impl Experiment {
             device,
             dataset,
             energy_optimizer: Adam::new(recipe.optimizer.energy.clone(), energy.parameters().tensors()),
-            generator_optimizer: Adam::new(recipe.optimizer.generator.clone(), generator.parameters().tensors()),
+            generator_optimizer: Adam::new(
+                recipe.optimizer.generator.clone(),
+                generator.parameters().tensors(),
+            ),
             model: Model {
                 energy,
                 generator,
@@ -138,7 +150,10 @@ impl Experiment {
             })
             .with_context(|| format!("in step {k}"))?;
         scalars.add_number("learning_rate/energy", self.energy_optimizer.learning_rate());
-        scalars.add_number("learning_rate/generator", self.generator_optimizer.learning_rate());
+        scalars.add_number(
+            "learning_rate/generator",
+            self.generator_optimizer.learning_rate(),
+        );
         Ok(scalars)
     }
 
@@ -148,7 +163,11 @@ impl Experiment {
             let order = self.random.stream("data_order", epoch).permutation(count);
             self.order = Some((epoch, order));
         }
-        let order = self.order.as_ref().map(|(_, order)| order.shallow_clone()).unwrap_or_default();
+        let order = self
+            .order
+            .as_ref()
+            .map(|(_, order)| order.shallow_clone())
+            .unwrap_or_default();
         let start = batch as i64 * self.batch_size as i64;
         order.narrow(0, start, (self.batch_size as i64).min(count - start))
     }
@@ -175,7 +194,9 @@ impl Experiment {
     pub fn sample(&self, n: i64) -> anyhow::Result<(Tensor, Tensor)> {
         let mut random = self.streams_for("figures");
         let mut draws = random.stream("samples", 0);
-        let chains = self.prior_sampler.sample_from_noise(&self.model, n, self.device, &mut draws)?;
+        let chains = self
+            .prior_sampler
+            .sample_from_noise(&self.model, n, self.device, &mut draws)?;
         let samples = self.model.decode(&chains.last, &mut draws);
         Ok((chains.last, samples))
     }
@@ -187,11 +208,18 @@ impl Experiment {
 }
 
 /// Builds the plugin that the recipe names for this kind.
-fn build<T: Product + ?Sized>(recipe: &Recipe, registry: &Registry, scope: &mut Scope) -> Result<Box<T>, RecipeError> {
+fn build<T: Product + ?Sized>(
+    recipe: &Recipe,
+    registry: &Registry,
+    scope: &mut Scope,
+) -> Result<Box<T>, RecipeError> {
     let (name, options) = recipe.plugin(T::KIND);
     registry.build::<T>(name, &options, scope).map_err(|error| {
         let key = T::KIND.name();
-        wrong(recipe, Problem::at(key, recipe.origin(&format!("{key}.name")), chain(&error)))
+        wrong(
+            recipe,
+            Problem::at(key, recipe.origin(&format!("{key}.name")), chain(&error)),
+        )
     })
 }
 

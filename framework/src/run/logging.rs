@@ -45,7 +45,10 @@ impl Log {
             .with_writer(move || ToSink(file.clone()))
             .with_filter(filter());
         // A second runner in one process keeps the first one's subscriber.
-        let _ = tracing_subscriber::registry().with(terminal).with(to_file).try_init();
+        let _ = tracing_subscriber::registry()
+            .with(terminal)
+            .with(to_file)
+            .try_init();
         log
     }
 

@@ -41,7 +41,11 @@ impl Progress {
 
     /// Whether it is time to show numbers again.
     pub fn due(&self) -> bool {
-        let interval = if self.bar.is_some() { BAR_INTERVAL } else { LINE_INTERVAL };
+        let interval = if self.bar.is_some() {
+            BAR_INTERVAL
+        } else {
+            LINE_INTERVAL
+        };
         self.shown.elapsed() >= interval
     }
 

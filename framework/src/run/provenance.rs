@@ -90,7 +90,12 @@ fn now() -> String {
 
 fn git(folder: &Path) -> Option<Git> {
     let git = |arguments: &[&str]| {
-        let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args(arguments)
+            .output()
+            .ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_owned())
     };

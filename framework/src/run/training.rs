@@ -48,7 +48,7 @@ pub fn train(
     let mut provenance = Provenance::at_start(sources, experiment.device, recipe.hash(), recipe.run.seed);
     folder.write("provenance.json", &provenance.to_json()?)?;
 
-    let outcome = Run::start(&mut experiment, folder.path(), log).and_then(|run| run.to_the_end(interrupt));
+    let outcome = Run::start(&mut experiment, folder.path(), log).and_then(|run| run.until_done(interrupt));
 
     provenance.ended(match &outcome {
         Ok(Outcome::Finished) => "finished".to_owned(),
@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn to_the_end(mut self, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+    fn until_done(mut self, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
         let total = self.experiment.total_steps();
         let mut done = 0;
         while done < total && !interrupt.asked() {
@@ -99,7 +99,11 @@ impl<'a> Run<'a> {
             self.after_step(done, done == total, &scalars)?;
         }
         self.progress.finish();
-        let outcome = if done < total { Outcome::Interrupted } else { Outcome::Finished };
+        let outcome = if done < total {
+            Outcome::Interrupted
+        } else {
+            Outcome::Finished
+        };
         if outcome == Outcome::Interrupted {
             tracing::warn!("interrupted after {done} of {total} steps; writing what there is");
         }
@@ -128,9 +132,9 @@ impl<'a> Run<'a> {
                 self.metrics.write(moment, &numbers)?;
             }
             if to_tensorboard {
-                self.tensorboard.write(moment, &numbers);
+                self.tensorboard.write(moment, &numbers)?;
                 let rate = ("speed/steps_per_second".to_owned(), self.progress.rate(done));
-                self.tensorboard.write(moment, &[rate]);
+                self.tensorboard.write(moment, &[rate])?;
             }
             if to_screen {
                 self.progress.show(moment, &numbers);
@@ -168,9 +172,14 @@ impl<'a> Run<'a> {
         if !numbers.is_empty() {
             let mut all = Map::new();
             all.insert("step".into(), done.into());
-            all.extend(numbers.into_iter().map(|(name, number)| (name, Value::from(number))));
+            all.extend(
+                numbers
+                    .into_iter()
+                    .map(|(name, number)| (name, Value::from(number))),
+            );
             let path = self.folder.join("evaluation.json");
-            fs::write(&path, format!("{:#}\n", Value::Object(all))).with_context(|| format!("writing {}", path.display()))?;
+            fs::write(&path, format!("{:#}\n", Value::Object(all)))
+                .with_context(|| format!("writing {}", path.display()))?;
         }
         Ok(())
     }
@@ -183,7 +192,7 @@ impl<'a> Run<'a> {
                 .map(|(name, number)| (format!("evaluate/{name}"), *number))
                 .collect();
             self.metrics.write(moment, &named)?;
-            self.tensorboard.write(moment, &named);
+            self.tensorboard.write(moment, &named)?;
             for (name, number) in &numbers {
                 tracing::info!("{name}: {number:.5}");
             }
@@ -195,12 +204,18 @@ impl<'a> Run<'a> {
         let folder = self.folder.join(format!("checkpoints/step_{:08}", moment.step));
         fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
         let model = &self.experiment.model;
-        model.energy.parameters().save(&folder.join("energy.safetensors"))?;
-        model.generator.parameters().save(&folder.join("generator.safetensors"))
+        model
+            .energy
+            .parameters()
+            .save(&folder.join("energy.safetensors"))?;
+        model
+            .generator
+            .parameters()
+            .save(&folder.join("generator.safetensors"))
     }
 
     fn dump_particles(&self, moment: Moment) -> anyhow::Result<()> {
-        let Some(particles) = self.experiment.algorithm.particles(moment.step) else {
+        let Some(clouds) = self.experiment.algorithm.clouds() else {
             return Ok(());
         };
         let facts = DumpFacts {
@@ -209,7 +224,7 @@ impl<'a> Run<'a> {
             recipe_hash: self.experiment.recipe.hash(),
         };
         let mut random = self.experiment.streams_for("particle_dump");
-        record::dump_particles(self.folder, particles, &facts, &mut random)?;
+        record::dump_particles(self.folder, clouds, &facts, &mut random)?;
         Ok(())
     }
 

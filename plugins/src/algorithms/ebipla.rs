@@ -1,7 +1,9 @@
 //! EBIPLA with mini-batches (the paper's Algorithm 2) and with warm-up (Algorithm 3).
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{DataFacts, Joint, Model, NoiseLedger, ParticleStore, Random, SettledParticles, Wanted, gradient};
+use ebipla_framework::{
+    Clouds, DataFacts, Joint, Model, NoiseLedger, ParticleStore, Random, Wanted, gradient,
+};
 use tch::{Device, Kind};
 
 /// Energy-based interacting particle Langevin algorithm: persistent particles, mini-batches, Adam.
@@ -129,8 +131,11 @@ impl Plugin for Ebipla {
         let particles = first.map_or(self.particles, |warmup| warmup.particles);
         let DataFacts { count, .. } = scope.data;
         let mut draws = scope.random.stream("particle_initialisation", 0);
-        let store = ParticleStore::standard_normal(count, particles, scope.latent_dim, &mut draws, scope.device);
-        let ledger = first.is_none().then(|| NoiseLedger::settled(count, 0, scope.device));
+        let store =
+            ParticleStore::standard_normal(count, particles, scope.latent_dim, &mut draws, scope.device);
+        let ledger = first
+            .is_none()
+            .then(|| NoiseLedger::settled(count, 0, scope.device));
         Ok(Box::new(Particles {
             config: self,
             raw_step,
@@ -157,7 +162,12 @@ struct Particles {
 impl Algorithm for Particles {
     fn step(&mut self, mut step: Step) -> anyhow::Result<Scalars> {
         let k = step.number;
-        let warming_up = self.config.warmup.as_ref().filter(|warmup| k < warmup.steps).cloned();
+        let warming_up = self
+            .config
+            .warmup
+            .as_ref()
+            .filter(|warmup| k < warmup.steps)
+            .cloned();
         if warming_up.is_none() && self.ledger.is_none() {
             self.end_warm_up(k);
         }
@@ -195,12 +205,8 @@ impl Algorithm for Particles {
         Ok(scalars)
     }
 
-    fn particles(&self, now: u64) -> Option<SettledParticles<'_>> {
-        Some(SettledParticles {
-            store: &self.store,
-            raw_step_size: self.raw_step,
-            block: Box::new(move |start, count, random| self.settled_block(start, count, now, random)),
-        })
+    fn clouds(&self) -> Option<&dyn Clouds> {
+        Some(self)
     }
 
     fn constants(&self) -> Vec<(&'static str, f64)> {
@@ -219,7 +225,8 @@ impl Particles {
 
     /// Each cloud of N' particles becomes one of N; from now on, noise is due.
     fn end_warm_up(&mut self, k: u64) {
-        self.store.replicate(self.config.particles / self.store.particles());
+        self.store
+            .replicate(self.config.particles / self.store.particles());
         self.ledger = Some(NoiseLedger::settled(self.store.points(), k, self.device));
     }
 
@@ -286,16 +293,29 @@ impl Particles {
             ledger.settle(indices, now);
         }
     }
+}
 
-    /// A copy of some clouds with all noise due by `now`; nothing is noted, so that the run goes on as if unseen.
-    fn settled_block(&self, start: usize, count: usize, now: u64, random: &mut Random) -> Tensor {
+impl Clouds for Particles {
+    fn shape(&self) -> [usize; 3] {
+        [
+            self.store.points(),
+            self.store.particles(),
+            self.store.latent_dim(),
+        ]
+    }
+
+    fn settled(&self, start: usize, count: usize, now: u64, random: &mut Random) -> Tensor {
         let clouds = self.store.block(start, count);
         let (Noise::Lazy, Some(ledger)) = (self.config.noise, &self.ledger) else {
             return clouds;
         };
         let indices = Tensor::arange_start(start as i64, (start + count) as i64, (Kind::Int64, self.device));
-        let noise = random.stream("block", start as u64).normal_like(&clouds);
+        let noise = random.stream("settled_clouds", start as u64).normal_like(&clouds);
         clouds + noise * (ledger.missed(&indices, now) * self.noise_variance()).sqrt()
+    }
+
+    fn raw_step_size(&self) -> f64 {
+        self.raw_step
     }
 }
 

@@ -24,10 +24,13 @@ pub struct Mlp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Activation {
+    /// z·sigmoid(z).
     Silu,
+    /// max(0, z).
     Relu,
-    /// Slope 0.2 below zero.
+    /// max(0.2z, z).
     LeakyRelu,
+    /// z·Φ(z), Φ the standard normal distribution function.
     Gelu,
 }
 
@@ -82,7 +85,13 @@ impl Plugin for Mlp {
             .enumerate()
             .map(|(i, pair)| {
                 let name = format!("layers.{i}");
-                LinearLayer::new(&mut parameters, &name, [pair[0], pair[1]], &mut draws, scope.device)
+                LinearLayer::new(
+                    &mut parameters,
+                    &name,
+                    [pair[0], pair[1]],
+                    &mut draws,
+                    scope.device,
+                )
             })
             .collect();
         let last = layers.remove(layers.len() - 1);
@@ -108,10 +117,9 @@ impl Energy for MlpEnergy {
     }
 
     fn energy(&self, x: &Tensor) -> Tensor {
-        let features = self
-            .hidden
-            .iter()
-            .fold(x.shallow_clone(), |x, layer| self.config.activation.apply(&layer.forward(&x)));
+        let features = self.hidden.iter().fold(x.shallow_clone(), |x, layer| {
+            self.config.activation.apply(&layer.forward(&x))
+        });
         let energy = self.last.forward(&features).squeeze_dim(1);
         match self.config.tilt {
             Some(s) => energy + x.square().sum_dim_intlist(1, false, x.kind()) / (2.0 * s * s),

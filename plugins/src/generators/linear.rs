@@ -24,7 +24,10 @@ impl Plugin for Linear {
 
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Generator>> {
         let [outputs] = scope.data.shape[..] else {
-            anyhow::bail!("takes data that are vectors, found the shape {:?}", scope.data.shape);
+            anyhow::bail!(
+                "takes data that are vectors, found the shape {:?}",
+                scope.data.shape
+            );
         };
         let mut parameters = Parameters::new();
         let latent_dim = i64::from(self.latent_dim);

@@ -36,8 +36,14 @@ impl Plugin for SlicedW2 {
 impl Metric for SlicedW2 {
     fn measure(&self, mut subject: Subject) -> anyhow::Result<Scalars> {
         let held_out = subject.dataset.len(Split::Validation);
-        anyhow::ensure!(held_out > 0, "sliced_w2 needs held-out data: give the data set a validation split");
-        let data = subject.dataset.first(Split::Validation, held_out)?.to_device(subject.device);
+        anyhow::ensure!(
+            held_out > 0,
+            "sliced_w2 needs held-out data: give the data set a validation split"
+        );
+        let data = subject
+            .dataset
+            .first(Split::Validation, held_out)?
+            .to_device(subject.device);
         let samples = subject.samples(self.samples.into())?;
         let directions = subject.random.stream("directions", 0).normal(
             &[i64::from(self.directions), data.flatten(1, -1).size()[1]],
@@ -53,7 +59,11 @@ impl Metric for SlicedW2 {
 fn sliced_w2(a: &Tensor, b: &Tensor, directions: &Tensor) -> Tensor {
     let _guard = tch::no_grad_guard();
     let unit = directions / directions.norm_scalaropt_dim(2.0, 1, true);
-    let sorted = |points: &Tensor| unit.matmul(&points.flatten(1, -1).transpose(0, 1)).sort(1, false).0;
+    let sorted = |points: &Tensor| {
+        unit.matmul(&points.flatten(1, -1).transpose(0, 1))
+            .sort(1, false)
+            .0
+    };
     let (a, b) = (sorted(a), sorted(b));
     let pieces = Pieces::of(a.size()[1], b.size()[1], a.device());
     let gaps = a.index_select(1, &pieces.left) - b.index_select(1, &pieces.right);

@@ -105,7 +105,10 @@ mod tests {
             let expected = temperature / (1.0 - step_size / 2.0);
             let variance = x.var(true).double_value(&[]);
             let mean = x.mean(Kind::Double).double_value(&[]);
-            assert!((variance / expected - 1.0).abs() < 0.022, "{variance} for {expected}");
+            assert!(
+                (variance / expected - 1.0).abs() < 0.022,
+                "{variance} for {expected}"
+            );
             assert!(mean.abs() < 5.0 * (expected / n as f64).sqrt(), "mean {mean}");
         }
     }

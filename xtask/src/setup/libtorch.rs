@@ -16,7 +16,7 @@ const CPU_REQUIREMENTS: [&str; 2] = ["nvidia-cuda-runtime==13.0.*", "nvidia-cuda
 /// The bindings to Python are of no use here.
 const USELESS: [&str; 1] = ["libtorch_python"];
 
-/// These make up half of the download, and need the rest of CUDA to load.
+/// These make up half of the space (550 MB), and need the rest of CUDA to load.
 const USELESS_ON_CPU: [&str; 3] = ["libtorch_cuda", "libtorch_nvshmem", "libc10_cuda"];
 
 pub struct Libtorch {

@@ -1,0 +1,331 @@
+//! How recipes are layered, and what is refused: with exit code 2, before anything is written.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use support::{SMALL, Scratch};
+
+/// Trains with a recipe that must be refused, and checks that nothing was written.
+#[track_caller]
+fn refused(recipe: &str, words: &[&str]) {
+    let scratch = Scratch::new();
+    scratch.write("wrong.yaml", recipe);
+    scratch.runner(&["--recipe", "wrong.yaml"]).refused(words);
+    assert_eq!(scratch.entries(), ["wrong.yaml"], "something was written");
+}
+
+/// The small recipe with one text replaced by another.
+fn with(old: &str, new: &str) -> String {
+    assert!(SMALL.contains(old), "{old}");
+    SMALL.replace(old, new)
+}
+
+#[test]
+fn layers_override_each_other_in_order() {
+    let scratch = Scratch::with_small();
+    scratch.write(
+        "bases/sigma.yaml",
+        "decoder: { sigma: 0.3 }\nrun: { seed: 2, epochs: 3 }\n",
+    );
+    scratch.write(
+        "bases/steps.yaml",
+        "prior_sampler: { steps: 9 }\nrun: { epochs: 4 }\n",
+    );
+    scratch.write(
+        "top.yaml",
+        "extends: [small.yaml, bases/sigma.yaml, bases/steps.yaml]\nrun:\n  batch_size: 8\n",
+    );
+    let arguments = [
+        "show",
+        "--recipe",
+        "top.yaml",
+        "--json",
+        "--set",
+        "prior_sampler.steps=5",
+    ];
+    let environment = [("EBIPLA__PRIOR_SAMPLER__STEPS", "7"), ("EBIPLA__RUN__SEED", "6")];
+    let shown = scratch.runner_with_env(&arguments, &environment).json();
+    let (recipe, origins) = (&shown["recipe"], &shown["origins"]);
+    assert_eq!(recipe["run"]["batch_size"], 8, "the file wins over its bases");
+    assert_eq!(
+        recipe["run"]["epochs"], 4,
+        "a later base wins over an earlier one"
+    );
+    assert_eq!(recipe["decoder"]["sigma"], 0.3);
+    assert_eq!(recipe["run"]["seed"], 6, "the environment wins over files");
+    assert_eq!(
+        recipe["prior_sampler"]["steps"], 5,
+        "the command line wins over all"
+    );
+    assert_eq!(origins["run.batch_size"], "top.yaml:3");
+    assert_eq!(origins["decoder.sigma"], "bases/sigma.yaml:1");
+    assert_eq!(origins["run.seed"], "environment, EBIPLA__RUN__SEED");
+    assert_eq!(origins["prior_sampler.steps"], "command line, --set");
+    assert_eq!(origins["prior_sampler.temperature"], "default");
+}
+
+#[test]
+fn extends_is_relative_to_the_file_and_may_go_deep() {
+    let scratch = Scratch::new();
+    scratch.write("a/b/deep.yaml", SMALL);
+    scratch.write("a/middle.yaml", "extends: b/deep.yaml\ndecoder: { sigma: 0.4 }\n");
+    scratch.write("c/top.yaml", "extends: [../a/middle.yaml]\n");
+    let shown = scratch
+        .runner(&["show", "--recipe", "c/top.yaml", "--json"])
+        .json();
+    assert_eq!(shown["recipe"]["decoder"]["sigma"], 0.4);
+    assert_eq!(shown["recipe"]["dataset"]["size"], 40);
+}
+
+#[test]
+fn recipes_are_found_by_name() {
+    let scratch = Scratch::new();
+    scratch.write("recipes/mine.yaml", SMALL);
+    for name in ["mine", "mine.yaml", "recipes/mine.yaml", "quickstart"] {
+        assert_eq!(scratch.runner(&["show", "--recipe", name]).code, 0, "{name}");
+    }
+    let outcome = scratch.runner(&["show", "--recipe", "quikstart"]);
+    outcome.refused(&["no such recipe", "did you mean `quickstart`?"]);
+}
+
+#[test]
+fn changing_a_name_drops_the_old_plugins_options() {
+    let scratch = Scratch::with_small();
+    scratch.write("other.yaml", "extends: small.yaml\nenergy: { name: other }\n");
+    let outcome = scratch.runner(&["show", "--recipe", "other.yaml"]);
+    outcome.refused(&["energy.name (other.yaml:2): unknown energy `other`"]);
+    assert!(
+        !outcome.stderr.contains("hidden"),
+        "the old options were kept: {}",
+        outcome.stderr
+    );
+
+    // A base that names another plugin, with an option the new one does not have.
+    scratch.write(
+        "base.yaml",
+        &format!(
+            "{}\nprior_sampler: {{ name: gone, leaps: 3 }}\n",
+            without_sampler()
+        ),
+    );
+    scratch.write("top.yaml", "extends: base.yaml\n");
+    let arguments = ["show", "--recipe", "top.yaml", "--json"];
+    let shown = scratch
+        .runner(&[&arguments[..], &["--set", "prior_sampler.name=ula"]].concat())
+        .json();
+    assert_eq!(shown["recipe"]["prior_sampler"]["steps"], 60, "ula's own default");
+
+    // The same name again changes nothing.
+    let shown = scratch
+        .runner(&[
+            "show",
+            "--recipe",
+            "small.yaml",
+            "--json",
+            "--set",
+            "prior_sampler.name=ula",
+        ])
+        .json();
+    assert_eq!(shown["recipe"]["prior_sampler"]["steps"], 3);
+}
+
+fn without_sampler() -> String {
+    let lines = SMALL.lines().filter(|line| !line.starts_with("prior_sampler"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn overrides_are_typed_by_what_the_option_expects() {
+    let scratch = Scratch::with_small();
+    let set = |value| scratch.runner(&["show", "--recipe", "small.yaml", "--json", "--set", value]);
+    assert_eq!(set("run.epochs=1e2").json()["recipe"]["run"]["epochs"], 100);
+    assert_eq!(
+        set("prior_sampler.step_size=1").json()["recipe"]["prior_sampler"]["step_size"],
+        1.0
+    );
+    assert_eq!(
+        set("optimizer.energy.betas=[0.1, 0.2]").json()["recipe"]["optimizer"]["energy"]["betas"],
+        serde_json::json!([0.1, 0.2])
+    );
+    assert_eq!(
+        set("run.max_steps=null").json()["recipe"]["run"]["max_steps"],
+        serde_json::Value::Null
+    );
+    let warmed = set("algorithm.warmup={steps: 5}").json();
+    assert_eq!(warmed["recipe"]["algorithm"]["warmup"]["steps"], 5);
+    assert_eq!(
+        warmed["recipe"]["algorithm"]["warmup"]["inner_steps"], 10,
+        "defaults fill a nested section"
+    );
+    set("run.epochs=many").refused(&["run.epochs (command line, --set): found `many`, expected integer ≥ 0"]);
+    set("epochs").refused(&["KEY=VALUE"]);
+}
+
+#[test]
+fn the_issue_of_the_missing_underscore() {
+    let scratch = Scratch::new();
+    let arguments = ["--recipe", "quickstart.yaml", "--set", "prior_sampler.stepsize=1"];
+    scratch.runner(&arguments).refused(&[
+        "prior_sampler.stepsize",
+        "command line, --set",
+        "did you mean `step_size`?",
+        "valid: steps, step_size",
+    ]);
+    assert!(scratch.entries().is_empty());
+}
+
+#[test]
+fn unknown_things_are_refused_with_the_nearest_name() {
+    refused(
+        &with("decoder:", "decodr:"),
+        &[
+            "decodr (wrong.yaml:5): unknown section",
+            "did you mean `decoder`?",
+            "valid: run, dataset",
+        ],
+    );
+    refused(
+        &with("hidden: 8", "hiden: 8"),
+        &[
+            "energy.hiden (wrong.yaml:3): unknown option of energy `mlp`",
+            "did you mean `hidden`?",
+        ],
+    );
+    refused(
+        &with("name: swiss_roll", "name: swissroll"),
+        &[
+            "dataset.name (wrong.yaml:2): unknown dataset `swissroll`",
+            "did you mean `swiss_roll`?",
+        ],
+    );
+    refused(
+        &format!("{SMALL}evaluate: {{ metrics: {{ slicedw2: {{}} }} }}\n"),
+        &[
+            "evaluate.metrics.slicedw2 (wrong.yaml:9): unknown metric",
+            "did you mean `sliced_w2`?",
+        ],
+    );
+    refused(
+        &with("generator: { name: linear }\n", ""),
+        &["generator.name: missing", "valid: linear"],
+    );
+}
+
+#[test]
+fn wrong_types_are_refused() {
+    refused(
+        &with("steps: 3", "steps: three"),
+        &["prior_sampler.steps (wrong.yaml:6): found `three`, expected integer ≥ 1"],
+    );
+    refused(
+        &with("steps: 3", "steps: 2.5"),
+        &["prior_sampler.steps (wrong.yaml:6): found `2.5`"],
+    );
+    refused(
+        &with("activation: silu", "activation: tanh"),
+        &["energy.activation (wrong.yaml:3): found `tanh`, expected silu | relu"],
+    );
+    refused(
+        &with(
+            "energy: { name: mlp, hidden: 8, layers: 2, activation: silu }",
+            "energy: mlp",
+        ),
+        &["energy (wrong.yaml:3): found `mlp`, expected a mapping"],
+    );
+    refused(
+        &with("sigma: 0.2", "sigma: .nan"),
+        &["wrong.yaml:5: non-finite float `.nan`"],
+    );
+    refused("- a\n- b\n", &["a recipe is a mapping"]);
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    refused(
+        &with("step_size: 0.01", "step_size: 0"),
+        &["prior_sampler.step_size (wrong.yaml:6): found `0`, expected number > 0"],
+    );
+    refused(
+        &with("step_size: 0.5", "step_size: -1"),
+        &["algorithm.step_size (wrong.yaml:7): found `-1`, expected number > 0"],
+    );
+    refused(
+        &with("particles: 2", "particles: 4, warmup: { particles: 3 }"),
+        &["algorithm.particles (wrong.yaml:7): found 4, expected a multiple of warmup.particles (3)"],
+    );
+    refused(
+        &with("batch_size: 16", "batch_size: 41"),
+        &["run.batch_size (wrong.yaml:1): found 41, expected at most the 40 training points"],
+    );
+    refused(
+        &with("device: cpu", "device: gpu"),
+        &["run.device (wrong.yaml:1): found `gpu`, expected auto, cpu"],
+    );
+    refused(
+        &with("device: cpu", "device: \"cuda:7\""),
+        &["run.device (wrong.yaml:1)", "./runner setup --cuda"],
+    );
+}
+
+#[test]
+fn files_that_are_wrong_are_named() {
+    refused(
+        "extends: [nowhere.yaml, neither.yaml]\n",
+        &[
+            "2 problems",
+            "extends (wrong.yaml:1): cannot read nowhere.yaml",
+            "cannot read neither.yaml",
+        ],
+    );
+    refused("run:\n  seed: 1\n  seed: 2\n", &["wrong.yaml:3", "seed"]);
+    refused("run: { seed: 1\n", &["wrong.yaml:"]);
+    let scratch = Scratch::new();
+    scratch.write("a.yaml", "extends: b.yaml\n");
+    scratch.write("b.yaml", "extends: a.yaml\n");
+    scratch
+        .runner(&["show", "--recipe", "a.yaml"])
+        .refused(&["circle: a.yaml → b.yaml → a.yaml"]);
+}
+
+#[test]
+fn all_problems_are_reported_at_once() {
+    let recipe = with("hidden: 8", "hiden: 8")
+        .replace("steps: 3", "steps: 0")
+        .replace("name: ebipla", "name: ebipa")
+        .replace("decoder", "decodr");
+    refused(
+        &recipe,
+        &[
+            "4 problems",
+            "energy.hiden",
+            "prior_sampler.steps",
+            "algorithm.name",
+            "decodr",
+        ],
+    );
+}
+
+#[test]
+fn check_takes_a_step_and_writes_nothing() {
+    let scratch = Scratch::with_small();
+    let outcome = scratch.runner(&["check", "--recipe", "small.yaml"]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert_eq!(scratch.entries(), ["small.yaml"]);
+    let wrong = scratch.runner(&["check", "--recipe", "small.yaml", "--set", "run.batch_size=41"]);
+    wrong.refused(&["run.batch_size"]);
+}
+
+#[test]
+fn every_shipped_recipe_passes_check() {
+    let recipes = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/recipes")).unwrap();
+    let mut checked = 0;
+    for recipe in recipes
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+    {
+        let outcome = Scratch::new().runner(&["check", "--recipe", recipe.to_str().unwrap()]);
+        assert_eq!(outcome.code, 0, "{}: {}", recipe.display(), outcome.stderr);
+        checked += 1;
+    }
+    assert!(checked > 0);
+}

@@ -1,0 +1,347 @@
+//! What a run leaves behind, that it is reproducible, and how it ends.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{Outcome, Scratch, metrics};
+
+#[test]
+fn a_run_folder_holds_what_scripts_rely_on() {
+    let scratch = Scratch::with_small();
+    let folder = scratch.train(&["--set", "evaluate.metrics={sliced_w2: {samples: 20}}"]);
+    let shown = scratch
+        .runner(&[
+            "show",
+            "--recipe",
+            "small.yaml",
+            "--json",
+            "--set",
+            "evaluate.metrics={sliced_w2: {samples: 20}}",
+        ])
+        .json();
+    let name = format!("small-{}-s1", shown["hash"].as_str().unwrap());
+    assert_eq!(folder, scratch.path().join("runs").join(name));
+
+    // 40 points in batches of 16 are 3 steps an epoch, the last one ragged.
+    let lines = metrics(&folder);
+    let steps: Vec<_> = lines.iter().map(|line| line["step"].as_u64().unwrap()).collect();
+    assert_eq!(
+        steps,
+        [1, 2, 3, 4, 5, 6, 6],
+        "one line a step, one for the evaluation"
+    );
+    assert_eq!(lines[2]["epoch"], 0);
+    assert_eq!(lines[3]["epoch"], 1);
+    assert!(lines[0]["loss/energy"].is_f64() && lines[0]["loss/generator"].is_f64());
+
+    let evaluation: Value =
+        serde_json::from_str(&fs::read_to_string(folder.join("evaluation.json")).unwrap()).unwrap();
+    assert_eq!(evaluation["step"], 6);
+    assert_eq!(evaluation["sliced_w2"], lines[6]["evaluate/sliced_w2"]);
+
+    let png = fs::read(folder.join("figures/step_00000006.png")).unwrap();
+    assert_eq!(png[..8], [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a]);
+    for file in ["energy.safetensors", "generator.safetensors"] {
+        assert!(folder.join("checkpoints/step_00000006").join(file).is_file());
+    }
+    let log = fs::read_to_string(folder.join("log.txt")).unwrap();
+    assert!(
+        log.contains("run folder") && log.contains("40 data points"),
+        "{log}"
+    );
+    let leftovers: Vec<_> = walk(&folder)
+        .into_iter()
+        .filter(|name| name.contains("unfinished"))
+        .collect();
+    assert!(leftovers.is_empty(), "{leftovers:?}");
+}
+
+#[test]
+fn provenance_says_what_ran() {
+    let scratch = Scratch::with_small();
+    let folder = scratch.train(&["--seed", "5"]);
+    let provenance: Value =
+        serde_json::from_str(&fs::read_to_string(folder.join("provenance.json")).unwrap()).unwrap();
+    assert_eq!(provenance["versions"]["tch"], "0.26.0");
+    assert!(
+        provenance["versions"]["libtorch"]
+            .as_str()
+            .unwrap()
+            .starts_with("2.13")
+    );
+    assert!(provenance["versions"]["hdf5"].as_str().unwrap().contains('.'));
+    assert_eq!(provenance["device"], "cpu");
+    assert_eq!(provenance["threads"], 1);
+    assert_eq!(provenance["seed"], 5);
+    assert_eq!(provenance["outcome"], "finished");
+    assert!(provenance["git"].is_null() || provenance["git"]["commit"].as_str().unwrap().len() >= 40);
+    let arguments: Vec<_> = provenance["command_line"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .skip(1)
+        .collect();
+    assert_eq!(arguments, ["--recipe", "small.yaml", "--seed", "5"]);
+    assert!(provenance["start"].as_str() <= provenance["end"].as_str());
+    for key in ["host", "start", "end"] {
+        assert!(!provenance[key].as_str().unwrap().is_empty(), "{key}");
+    }
+}
+
+#[test]
+fn a_run_folder_is_never_overwritten() {
+    let scratch = Scratch::with_small();
+    let first = scratch.train(&[]);
+    let before = fs::read(first.join("provenance.json")).unwrap();
+    let second = scratch.train(&[]);
+    assert_eq!(format!("{}-2", first.display()), second.display().to_string());
+    assert_eq!(before, fs::read(first.join("provenance.json")).unwrap());
+}
+
+#[test]
+fn the_resolved_recipe_gives_the_same_run_again() {
+    let scratch = Scratch::with_small();
+    let first = scratch.train(&[
+        "--set",
+        "optimizer.energy.lr=0.003",
+        "--set",
+        "algorithm.warmup={steps: 2}",
+    ]);
+    let recipe = first.join("recipe.yaml");
+    let again = scratch.runner(&["--recipe", recipe.to_str().unwrap()]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    let again = again.folder(&scratch);
+    assert_eq!(
+        fs::read(&recipe).unwrap(),
+        fs::read(again.join("recipe.yaml")).unwrap()
+    );
+    assert_eq!(metrics(&first), metrics(&again));
+    let hash = |folder: &Path| {
+        folder
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .split('-')
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(hash(&first), hash(&again));
+}
+
+/// The weights after training, as bytes.
+fn weights(folder: &Path) -> Vec<Vec<u8>> {
+    let checkpoint = folder.join("checkpoints/step_00000006");
+    ["energy", "generator"]
+        .map(|name| fs::read(checkpoint.join(format!("{name}.safetensors"))).unwrap())
+        .into()
+}
+
+fn particles(folder: &Path) -> Vec<f32> {
+    let file = hdf5::File::open(folder.join("particles/step_00000006.h5")).unwrap();
+    file.dataset("particles").unwrap().read_raw().unwrap()
+}
+
+#[test]
+fn a_run_is_reproducible_whatever_is_recorded_along_the_way() {
+    for noise in [
+        "algorithm.noise=lazy",
+        "algorithm.noise=eager",
+        "algorithm.warmup={steps: 3}",
+    ] {
+        let scratch = Scratch::with_small();
+        let quiet = scratch.train(&[
+            "--set",
+            noise,
+            "--set",
+            "record.metrics.every=0",
+            "--set",
+            "record.tensorboard.every=0",
+        ]);
+        let busy = scratch.train(&[
+            "--set",
+            noise,
+            "--set",
+            "record.particles.every=1",
+            "--set",
+            "record.figures.every=2",
+            "--set",
+            "evaluate={every: 1, metrics: {sliced_w2: {samples: 30}}}",
+        ]);
+        assert!(busy.join("particles/step_00000003.h5").is_file());
+        assert_eq!(weights(&quiet), weights(&busy), "{noise}");
+        assert_eq!(particles(&quiet), particles(&busy), "{noise}");
+
+        let other_seed = scratch.train(&["--set", noise, "--seed", "2"]);
+        assert_ne!(weights(&quiet), weights(&other_seed), "{noise}");
+    }
+}
+
+#[test]
+fn particle_dumps_have_the_promised_layout() {
+    let scratch = Scratch::with_small();
+    let folder = scratch.train(&[]);
+    let file = hdf5::File::open(folder.join("particles/step_00000006.h5")).unwrap();
+    let dataset = file.dataset("particles").unwrap();
+    assert_eq!(dataset.shape(), [40, 2, 2]);
+    let chunk = dataset.chunk().unwrap();
+    assert_eq!(chunk[1..], [2, 2], "chunks hold whole data points");
+    let number = |name: &str| dataset.attr(name).unwrap().read_scalar::<u64>().unwrap();
+    assert_eq!((number("step"), number("epoch"), number("seed")), (6, 1, 1));
+    let raw = dataset
+        .attr("raw_step_size")
+        .unwrap()
+        .read_scalar::<f64>()
+        .unwrap();
+    assert!((raw - 0.5 * 0.04).abs() < 1e-12, "h in units of σ²");
+    let hash: hdf5::types::VarLenUnicode = dataset.attr("recipe_hash").unwrap().read_scalar().unwrap();
+    assert!(folder.display().to_string().contains(hash.as_str()));
+    assert!(particles(&folder).iter().all(|value| value.is_finite()));
+}
+
+#[test]
+fn zero_steps_initialise_and_write() {
+    let scratch = Scratch::with_small();
+    let folder = scratch.train(&["--set", "run.max_steps=0"]);
+    assert!(metrics(&folder).is_empty());
+    for file in [
+        "particles/step_00000000.h5",
+        "checkpoints/step_00000000/energy.safetensors",
+        "figures/step_00000000.png",
+    ] {
+        assert!(folder.join(file).is_file(), "{file}");
+    }
+}
+
+/// The event file is a sequence of records: length (8 bytes), checksum (4), data, checksum (4).
+#[test]
+fn tensorboard_gets_every_scalar() {
+    let scratch = Scratch::with_small();
+    let folder = scratch.train(&[]);
+    let events = fs::read_dir(folder.join("tensorboard"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let bytes = fs::read(events).unwrap();
+    let mut records = 0;
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let length = u64::from_le_bytes(rest[..8].try_into().unwrap()) as usize;
+        rest = &rest[8 + 4 + length + 4..];
+        records += 1;
+    }
+    let scalars = metrics(&folder)[0].as_object().unwrap().len() - 2;
+    // One record states the version; steps per second go only to TensorBoard.
+    assert_eq!(records, 1 + 6 * (scalars + 1));
+    let tag = b"loss/energy";
+    assert!(bytes.windows(tag.len()).any(|window| window == tag));
+}
+
+#[test]
+fn divergence_ends_with_exit_code_3_and_says_where() {
+    let scratch = Scratch::with_small();
+    let outcome = scratch.runner(&["--recipe", "small.yaml", "--set", "optimizer.generator.lr=1e30"]);
+    assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("diverged: ") && outcome.stderr.contains("at step"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_finishes_the_step_writes_and_exits_with_130() {
+    let scratch = Scratch::with_small();
+    let mut child = scratch
+        .command()
+        .args([
+            "--recipe",
+            "small.yaml",
+            "--set",
+            "run.epochs=1000000",
+            "--set",
+            "record.metrics.every=1",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !has_metrics(scratch.path()) {
+        assert!(start.elapsed() < Duration::from_secs(60), "the run did not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = child.id().to_string();
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut stdout = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    let outcome = Outcome::of(child.wait_with_output().unwrap());
+    assert_eq!(outcome.code, 130, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("interrupted after"), "{}", outcome.stderr);
+    let outcome = Outcome { stdout, ..outcome };
+    let folder = outcome.folder(&scratch);
+    let last = metrics(&folder).last().unwrap()["step"].as_u64().unwrap();
+    assert!(folder.join(format!("particles/step_{last:08}.h5")).is_file());
+    let provenance = fs::read_to_string(folder.join("provenance.json")).unwrap();
+    assert!(provenance.contains("\"outcome\": \"interrupted\""));
+}
+
+fn has_metrics(scratch: &Path) -> bool {
+    let Ok(runs) = fs::read_dir(scratch.join("runs")) else {
+        return false;
+    };
+    let mut files = runs.map(|run| run.unwrap().path().join("metrics.jsonl"));
+    files.any(|file| fs::metadata(file).is_ok_and(|facts| facts.len() > 0))
+}
+
+#[test]
+fn the_log_follows_the_environment_filter() {
+    let scratch = Scratch::with_small();
+    let outcome = scratch.runner_with_env(&["--recipe", "small.yaml"], &[("RUST_LOG", "error")]);
+    assert_eq!(outcome.code, 0);
+    assert_eq!(outcome.stderr, "");
+    let log = fs::read_to_string(outcome.folder(&scratch).join("log.txt")).unwrap();
+    assert_eq!(log, "");
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let scratch = Scratch::with_small();
+    let outcome = scratch.runner(&["--recipe", "small.yaml", "--out", "small.yaml/runs"]);
+    assert_eq!(outcome.code, 1);
+    assert!(
+        outcome.stderr.contains("creating small.yaml/runs"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
+}
+
+fn walk(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            names.extend(walk(&path));
+        }
+        names.push(path.display().to_string());
+    }
+    names
+}
