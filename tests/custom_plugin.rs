@@ -96,3 +96,26 @@ fn a_plugin_from_outside() {
     call(&programs.join("bare"), &scratch, &["list"])
         .refused(&["no algorithm is registered", "use ebipla_plugins as _;"]);
 }
+
+/// The page on writing plugins shows the example as it is, without its module comment and its `clash`.
+#[test]
+fn the_documentation_shows_the_example() {
+    let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
+    let code = |text: &str| -> Vec<String> {
+        let lines = text
+            .lines()
+            .map(|line| line.split(" // ").next().unwrap_or_default().trim_end());
+        let kept = lines.filter(|line| !line.is_empty() && !line.starts_with("//!"));
+        kept.map(str::to_owned).collect()
+    };
+    let page = read("docs/plugins.md");
+    let shown = page
+        .split("```rust")
+        .find(|block| block.contains("struct RandomWalk"))
+        .unwrap();
+    let shown = code(shown.split("```").next().unwrap());
+    let mut example = code(&read("examples/custom_sampler/src/main.rs"));
+    let clash = example.iter().position(|line| line.contains("clash")).unwrap();
+    example.drain(clash..clash + 2);
+    assert_eq!(shown, example);
+}

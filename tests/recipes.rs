@@ -104,7 +104,7 @@ fn changing_a_name_drops_the_old_plugins_options() {
     scratch.write(
         "base.yaml",
         &format!(
-            "{}\nprior_sampler: {{ name: gone, leaps: 3 }}\n",
+            "{}\nprior_sampler: {{ name: hmc, leapfrog_steps: 3 }}\n",
             without_sampler()
         ),
     );

@@ -2,11 +2,9 @@
 
 use std::f64::consts::PI;
 
-use ebipla_framework::Random;
 use ebipla_framework::prelude::*;
-use tch::{Device, Kind};
 
-use crate::in_memory::InMemory;
+use crate::planar::{Planar, rotation, uniform};
 
 /// A spiral in the plane, even along its length, with Gaussian noise, rotated by 45°.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -44,29 +42,27 @@ impl Plugin for SwissRoll {
     type Builds = dyn Dataset;
 
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Dataset>> {
-        let mut random = Random::new(self.seed);
-        let train = self.points(self.size, &mut random.stream("swiss_roll/train", 0))?;
-        let validation = self.points(self.validation, &mut random.stream("swiss_roll/validation", 0))?;
-        Ok(Box::new(InMemory::new(train, validation)))
+        Ok(self.points())
     }
 }
 
 impl SwissRoll {
-    fn points(&self, count: usize, draws: &mut Draws) -> anyhow::Result<Tensor> {
-        let lengths = (arc_length(TURNS.0), arc_length(TURNS.1));
-        let along = draws.uniform(lengths.0, lengths.1, &[count as i64], Device::Cpu);
-        let noise = draws.normal(&[count as i64, 2], Device::Cpu) * self.noise;
-        let angles = Vec::<f64>::try_from(along.to_kind(Kind::Double))?;
-        let spiral: Vec<f32> = angles
-            .into_iter()
-            .map(angle_at)
-            .flat_map(|t| [(SCALE * t * t.cos()) as f32, (SCALE * t * t.sin()) as f32])
-            .collect();
-        let points = Tensor::from_slice(&spiral).view([-1, 2]) + noise;
-        let (sin, cos) = (ROTATION.sin() as f32, ROTATION.cos() as f32);
-        // Rows are points: multiply by the transpose of the rotation.
-        let rotation = Tensor::from_slice(&[cos, sin, -sin, cos]).view([2, 2]);
-        Ok(points.matmul(&rotation))
+    fn points(&self) -> Box<dyn Dataset> {
+        let planar = Planar {
+            name: "swiss_roll",
+            size: self.size,
+            validation: self.validation,
+            noise: self.noise,
+            seed: self.seed,
+            map: rotation(ROTATION),
+        };
+        planar.build(|count, draws| {
+            let lengths = uniform(arc_length(TURNS.0), arc_length(TURNS.1), count, draws);
+            let angles = lengths.into_iter().map(angle_at);
+            angles
+                .map(|t| [SCALE * t * t.cos(), SCALE * t * t.sin()])
+                .collect()
+        })
     }
 }
 
@@ -92,9 +88,8 @@ inventory::submit! { Registration::of::<SwissRoll>("swiss_roll") }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
+    use crate::planar::rows;
 
     #[test]
     fn newton_inverts_the_arc_length() {
@@ -106,14 +101,14 @@ mod tests {
     /// Without noise every point lies on the spiral: its radius is t/8 where t is its angle, up to full turns.
     #[test]
     fn points_lie_on_the_spiral_evenly_in_arc_length() {
+        let n = 20_000;
         let roll = SwissRoll {
+            size: n,
             noise: 0.0,
             ..SwissRoll::default()
         };
-        let n = 20_000;
-        let points = roll.points(n, &mut Random::new(1).stream("test", 0)).unwrap();
         let mut shares = Vec::new();
-        for row in Vec::<Vec<f64>>::try_from(points.to_kind(Kind::Double)).unwrap() {
+        for row in rows(&*roll.points(), Split::Train) {
             let t = row[0].hypot(row[1]) / SCALE;
             let angle = row[1].atan2(row[0]) - ROTATION;
             let turns = (t - angle) / (2.0 * PI);
@@ -121,6 +116,7 @@ mod tests {
             let whole = arc_length(TURNS.1) - arc_length(TURNS.0);
             shares.push((arc_length(t) - arc_length(TURNS.0)) / whole);
         }
+        assert_eq!(shares.len(), n);
         // Uniform on [0, 1]: the mean has standard error √(1/12/n) = 0.002, the mean square √(4/45/n) = 0.0021.
         let mean = shares.iter().sum::<f64>() / n as f64;
         let square = shares.iter().map(|share| share * share).sum::<f64>() / n as f64;

@@ -12,10 +12,44 @@ pub trait Energy {
     /// U(x) for each row: `[n, latent] → [n]`, differentiable in x and α.
     fn energy(&self, x: &Tensor) -> Tensor;
 
-    /// ∇ₓU(x) for each row, without a graph. Override it where there is a faster way than autograd.
-    fn gradient(&self, x: &Tensor) -> Tensor {
+    /// U(x) and ∇ₓU(x) for each row, without a graph. Override it where there is a faster way than autograd.
+    fn value_and_gradient(&self, x: &Tensor) -> (Tensor, Tensor) {
         let x = gradient::leaf(x);
-        let energies = tch::with_grad(|| self.energy(&x));
-        gradient::gradients(&energies, &[x]).remove(0)
+        let values = tch::with_grad(|| self.energy(&x));
+        let gradient = gradient::gradients(&values, &[x]).remove(0);
+        (values.detach(), gradient)
+    }
+
+    /// ∇ₓU(x) alone.
+    fn gradient(&self, x: &Tensor) -> Tensor {
+        self.value_and_gradient(x).1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// U(x) = Σ xᵢ⁴ by row.
+    struct Quartic(Parameters);
+
+    impl Energy for Quartic {
+        fn parameters(&self) -> &Parameters {
+            &self.0
+        }
+
+        fn energy(&self, x: &Tensor) -> Tensor {
+            x.pow_tensor_scalar(4).sum_dim_intlist(1, false, x.kind())
+        }
+    }
+
+    #[test]
+    fn gradients_come_by_autograd_also_where_it_is_switched_off() {
+        let _guard = tch::no_grad_guard();
+        let x = Tensor::from_slice(&[1f32, 2.0, -1.0, 0.0]).view([2, 2]);
+        let (value, gradient) = Quartic(Parameters::new()).value_and_gradient(&x);
+        assert!(value.equal(&Tensor::from_slice(&[17f32, 1.0])));
+        assert!(gradient.equal(&Tensor::from_slice(&[4f32, 32.0, -4.0, 0.0]).view([2, 2])));
+        assert!(!gradient.requires_grad() && !value.requires_grad());
     }
 }

@@ -59,7 +59,11 @@ mod tests {
         let x = leaf(&Tensor::from_slice(&[3f32]));
         let output = x.square();
         let _guard = tch::no_grad_guard();
-        assert!(gradients(&output, &[x]).remove(0).equal(&Tensor::from_slice(&[6f32])));
+        assert!(
+            gradients(&output, &[x])
+                .remove(0)
+                .equal(&Tensor::from_slice(&[6f32]))
+        );
     }
 
     #[test]

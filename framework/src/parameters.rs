@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use tch::Tensor;
+
+use crate::record::write_whole;
 
 /// Trainable tensors in the order in which they were added.
 #[derive(Debug, Default)]
@@ -56,6 +57,8 @@ impl Parameters {
             .named()
             .map(|(name, tensor)| (name, tensor.detach().to_device(tch::Device::Cpu).contiguous()))
             .collect();
-        Tensor::write_safetensors(&on_cpu, path).with_context(|| format!("writing {}", path.display()))
+        write_whole(path, |unfinished| {
+            Ok(Tensor::write_safetensors(&on_cpu, unfinished)?)
+        })
     }
 }

@@ -47,7 +47,10 @@ impl Random {
     /// # Panics
     /// If this thread has another stream open, which would mix the two.
     pub fn stream(&mut self, name: &str, index: u64) -> Draws<'_> {
-        assert!(!DRAWING.replace(true), "stream `{name}` was opened while another one is drawing");
+        assert!(
+            !DRAWING.replace(true),
+            "stream `{name}` was opened while another one is drawing"
+        );
         let generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
         tch::manual_seed(stream_seed(self.seed, name, index));
         Draws {
@@ -123,9 +126,16 @@ mod tests {
 
     #[test]
     fn threads_do_not_disturb_each_other() {
-        let draw = || Random::new(9).stream("noise", 0).normal(&[10_000], Device::Cpu).sum(Kind::Double);
+        let draw = || {
+            Random::new(9)
+                .stream("noise", 0)
+                .normal(&[10_000], Device::Cpu)
+                .sum(Kind::Double)
+        };
         let expected = draw().double_value(&[]);
-        let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(move || draw().double_value(&[]))).collect();
+        let threads: Vec<_> = (0..8)
+            .map(|_| std::thread::spawn(move || draw().double_value(&[])))
+            .collect();
         for thread in threads {
             assert_eq!(thread.join().ok(), Some(expected));
         }

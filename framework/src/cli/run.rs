@@ -4,10 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::arguments::RunArguments;
-use super::{Session, print};
-use crate::run::{Experiment, Interrupt, Outcome, RunFolder, Size, train};
-
-const INTERRUPTED: u8 = 130;
+use super::{Session, exit_code, print};
+use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, Size, train};
 
 pub fn run(session: &Session, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let recipe = session.recipe(&arguments.recipe)?;
@@ -26,8 +24,9 @@ pub fn run(session: &Session, arguments: &RunArguments) -> anyhow::Result<ExitCo
     let outcome = match trained {
         Ok(outcome) => outcome,
         Err(error) => {
+            // Through the log, so that it is also in log.txt.
             tracing::error!("{error:#}");
-            return Err(error);
+            return Ok(ExitCode::from(exit_code(&error)));
         }
     };
     print(&results(folder.path()))?;
@@ -42,7 +41,7 @@ fn results(folder: &Path) -> String {
     let mut text = format!("\nresults: {}\n", folder.display());
     let mut look = |path: &str, how: &str| {
         if folder.join(path).exists() {
-            text += &format!("  {path:<14} {how}\n");
+            text += &format!("  {path:<16} {how}\n");
         }
     };
     look("figures", "pictures of data, samples and energy landscape");
@@ -58,7 +57,7 @@ fn results(folder: &Path) -> String {
         "the resolved recipe; provenance.json says what ran it",
     );
     text + &format!(
-        "  curves         pip install tensorboard && tensorboard --logdir {}\n",
+        "  curves           pip install tensorboard && tensorboard --logdir {}\n",
         folder.display()
     )
 }

@@ -1,15 +1,19 @@
 //! Draws data, samples and energy landscape of a two-dimensional model side by side.
 
+use std::io::Cursor;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Once;
 
 use anyhow::anyhow;
+use image::codecs::png::PngEncoder;
+use image::{ExtendedColorType, ImageEncoder};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::colors::colormaps::ViridisRGB;
 use tch::{Kind, Tensor};
 
+use super::write_bytes;
 use crate::Energy;
 
 /// Side of a panel in pixels.
@@ -30,19 +34,31 @@ pub fn draw_model(
     energy: &dyn Energy,
 ) -> anyhow::Result<()> {
     register_font();
-    let root = BitMapBackend::new(path, (3 * PANEL, PANEL)).into_drawing_area();
-    let draw = || -> Result<(), Box<dyn std::error::Error>> {
-        root.fill(&WHITE)?;
-        let panels = root.split_evenly((1, 3));
-        // Data and samples share their axes, so that they can be compared.
-        let shown = square(&points(data));
-        scatter(&panels[0], "data", &points(data), &shown, DATA)?;
-        scatter(&panels[1], "samples", &points(samples), &shown, SAMPLES)?;
-        landscape(&panels[2], energy, latents)?;
-        root.present()?;
-        Ok(())
-    };
-    draw().map_err(|problem| anyhow!("drawing {}: {problem}", path.display()))
+    let mut pixels = vec![0; (3 * PANEL * PANEL * 3) as usize];
+    draw_panels(&mut pixels, data, samples, latents, energy)
+        .map_err(|problem| anyhow!("drawing {}: {problem}", path.display()))?;
+    let mut png = Cursor::new(Vec::new());
+    PngEncoder::new(&mut png).write_image(&pixels, 3 * PANEL, PANEL, ExtendedColorType::Rgb8)?;
+    write_bytes(path, png.into_inner())
+}
+
+fn draw_panels(
+    pixels: &mut [u8],
+    data: &Tensor,
+    samples: &Tensor,
+    latents: &Tensor,
+    energy: &dyn Energy,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let root = BitMapBackend::with_buffer(pixels, (3 * PANEL, PANEL)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let panels = root.split_evenly((1, 3));
+    // Data and samples share their axes, so that they can be compared.
+    let shown = square(&points(data));
+    scatter(&panels[0], "data", &points(data), &shown, DATA)?;
+    scatter(&panels[1], "samples", &points(samples), &shown, SAMPLES)?;
+    landscape(&panels[2], energy, latents)?;
+    root.present()?;
+    Ok(())
 }
 
 /// The font is part of the program: what fonts a machine has must not matter.

@@ -4,11 +4,13 @@ mod figure;
 mod metrics_file;
 mod particle_dump;
 mod tensorboard;
+mod whole_file;
 
 pub use figure::draw_model;
 pub use metrics_file::MetricsFile;
 pub use particle_dump::{DumpFacts, dump_particles};
 pub use tensorboard::TensorBoard;
+pub use whole_file::{write_bytes, write_whole};
 
 /// When numbers were taken.
 #[derive(Clone, Copy, Debug)]

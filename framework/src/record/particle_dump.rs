@@ -1,13 +1,11 @@
 //! Writes all particles to an HDF5 file that appears whole or not at all.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use ndarray::ArrayView3;
 use tch::Tensor;
 
-use super::Moment;
+use super::{Moment, write_whole};
 use crate::{Clouds, Random};
 
 /// What a dump says of itself.
@@ -28,15 +26,9 @@ pub fn dump_particles(
     facts: &DumpFacts,
     random: &mut Random,
 ) -> anyhow::Result<PathBuf> {
-    let folder = folder.join("particles");
-    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let path = folder.join(format!("step_{:08}.h5", facts.moment.step));
-    let unfinished = path.with_extension("h5.unfinished");
+    let path = folder.join(format!("particles/step_{:08}.h5", facts.moment.step));
     // HDF5 cannot repair a file whose writer was killed: only a finished one gets the final name.
-    write(&unfinished, clouds, facts, random)
-        .and_then(|()| Ok(File::open(&unfinished)?.sync_all()?))
-        .and_then(|()| Ok(fs::rename(&unfinished, &path)?))
-        .with_context(|| format!("writing {}", path.display()))?;
+    write_whole(&path, |unfinished| write(unfinished, clouds, facts, random))?;
     Ok(path)
 }
 
@@ -76,6 +68,9 @@ fn write(path: &Path, clouds: &dyn Clouds, facts: &DumpFacts, random: &mut Rando
         let view = ArrayView3::from_shape((count, particles, latent_dim), &values)?;
         dataset.write_slice(view, (start..start + count, .., ..))?;
     }
+    // Chunks that are still in HDF5's cache must be written while errors can be heard of.
+    file.flush()?;
+    drop(dataset);
     file.close()?;
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::Recipe;
+use crate::record::write_bytes;
 
 /// The folder of one run.
 pub struct RunFolder {
@@ -37,12 +38,8 @@ impl RunFolder {
         &self.path
     }
 
-    /// Writes a file that appears whole or not at all.
+    /// Writes a file in it.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        let path = self.path.join(name);
-        let unfinished = self.path.join(format!("{name}.unfinished"));
-        fs::write(&unfinished, text)
-            .and_then(|()| fs::rename(&unfinished, &path))
-            .with_context(|| format!("writing {}", path.display()))
+        write_bytes(&self.path.join(name), text)
     }
 }

@@ -10,6 +10,6 @@ mod training;
 
 pub use experiment::{Experiment, Size};
 pub use folder::RunFolder;
-pub use interrupt::Interrupt;
+pub use interrupt::{INTERRUPTED, Interrupt};
 pub use logging::Log;
 pub use training::{Diverged, Outcome, train};

@@ -1,9 +1,10 @@
 //! Shows how far a run is: a bar on a terminal, a line now and then elsewhere.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::record::Moment;
 
@@ -25,8 +26,13 @@ impl Progress {
     /// Starts the display for `total` steps in `epochs` epochs.
     pub fn start(bars: &MultiProgress, total: u64, epochs: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let style = "epoch {prefix} {wide_bar:.cyan/dim} {pos}/{len}  {per_sec}  ETA {eta}  {msg}";
-            let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+            let style = "epoch {prefix} {wide_bar:.cyan/dim} {pos}/{len}  {rate} steps/s  ETA {eta}  {msg}";
+            let rate = |state: &ProgressState, text: &mut dyn Write| {
+                let _ = write!(text, "{:.1}", state.per_sec());
+            };
+            let style = ProgressStyle::with_template(style)
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .with_key("rate", rate);
             bars.add(ProgressBar::new(total).with_style(style))
         });
         let now = Instant::now();

@@ -1,9 +1,7 @@
 //! Runs the training loop: steps, records, interruptions, and what is written at the end.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::Context;
 use serde_json::{Map, Value};
 use tch::Kind;
 
@@ -55,8 +53,9 @@ pub fn train(
         Ok(Outcome::Interrupted) => "interrupted".to_owned(),
         Err(error) => format!("{error:#}"),
     });
-    folder.write("provenance.json", &provenance.to_json()?)?;
-    outcome
+    let noted = folder.write("provenance.json", &provenance.to_json()?);
+    // Why the run failed matters more than that this could not be noted.
+    outcome.and_then(|outcome| noted.map(|()| outcome))
 }
 
 struct Run<'a> {
@@ -79,7 +78,7 @@ impl<'a> Run<'a> {
             experiment.model.generator.parameters().count(),
         );
         for (name, value) in experiment.algorithm.constants() {
-            tracing::info!("{name}: {value}");
+            tracing::info!("{name}: {}", value as f32);
         }
         Ok(Self {
             metrics: MetricsFile::create(folder)?,
@@ -178,8 +177,14 @@ impl<'a> Run<'a> {
                     .map(|(name, number)| (name, Value::from(number))),
             );
             let path = self.folder.join("evaluation.json");
-            fs::write(&path, format!("{:#}\n", Value::Object(all)))
-                .with_context(|| format!("writing {}", path.display()))?;
+            record::write_bytes(
+                &path,
+                format!(
+                    "{:#}
+",
+                    Value::Object(all)
+                ),
+            )?;
         }
         Ok(())
     }
@@ -202,7 +207,6 @@ impl<'a> Run<'a> {
 
     fn save_weights(&self, moment: Moment) -> anyhow::Result<()> {
         let folder = self.folder.join(format!("checkpoints/step_{:08}", moment.step));
-        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
         let model = &self.experiment.model;
         model
             .energy
@@ -234,15 +238,13 @@ impl<'a> Run<'a> {
         if experiment.dataset.shape() != [2] || experiment.model.generator.latent_dim() != 2 {
             return Ok(());
         }
-        let folder = self.folder.join("figures");
-        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
         let (latents, samples) = experiment.sample(SHOWN_POINTS as i64)?;
         if i64::try_from(samples.isfinite().all())? == 0 {
             tracing::warn!("no picture: samples are not finite");
             return Ok(());
         }
         let data = experiment.dataset.first(Split::Train, SHOWN_POINTS)?;
-        let path: PathBuf = folder.join(format!("step_{:08}.png", moment.step));
+        let path = self.folder.join(format!("figures/step_{:08}.png", moment.step));
         let latents = latents.to_kind(Kind::Float);
         record::draw_model(&path, &data, &samples, &latents, experiment.model.energy.as_ref())
     }

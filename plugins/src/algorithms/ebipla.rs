@@ -332,3 +332,6 @@ fn joint(model: &Model, x: &Tensor, y: &Tensor, wanted: Wanted) -> Joint {
 }
 
 inventory::submit! { Registration::of::<Ebipla>("ebipla") }
+
+#[cfg(test)]
+mod tests;

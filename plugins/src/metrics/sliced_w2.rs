@@ -27,8 +27,7 @@ impl Default for SlicedW2 {
 impl Plugin for SlicedW2 {
     type Builds = dyn Metric;
 
-    fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
-        let _ = scope;
+    fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         Ok(Box::new(self))
     }
 }

@@ -1,3 +1,12 @@
-//! Prior samplers.
+//! Prior samplers: Markov chains that approach exp(−U/τ).
 
+mod hmc;
+mod langevin;
+mod mala;
+mod metropolis;
+mod statistics;
+mod tamed_ula;
+#[cfg(test)]
+mod testing;
 mod ula;
+mod underdamped;

@@ -1,0 +1,101 @@
+//! The rotated half-moons of the paper's synthetic experiments.
+
+use std::f64::consts::PI;
+
+use ebipla_framework::prelude::*;
+
+use crate::planar::{Planar, rotation};
+
+/// Two interleaved half circles, as scikit-learn's make_moons, with Gaussian noise, rotated by 60°.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HalfMoons {
+    /// Training points M, half of them on each moon. [points]
+    #[schemars(range(min = 1))]
+    size: usize,
+    /// Held-out points, with other noise. [points]
+    validation: usize,
+    /// Standard deviation of the noise around the moons. [data units]
+    #[schemars(range(min = 0.0))]
+    noise: f64,
+    /// Seed of the points, apart from run.seed: all runs see the same data. [any integer]
+    seed: u64,
+}
+
+impl Default for HalfMoons {
+    fn default() -> Self {
+        Self {
+            size: 10_000,
+            validation: 10_000,
+            noise: 0.1,
+            seed: 0,
+        }
+    }
+}
+
+impl Plugin for HalfMoons {
+    type Builds = dyn Dataset;
+
+    fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Dataset>> {
+        Ok(self.points())
+    }
+}
+
+impl HalfMoons {
+    fn points(&self) -> Box<dyn Dataset> {
+        let planar = Planar {
+            name: "half_moons",
+            size: self.size,
+            validation: self.validation,
+            noise: self.noise,
+            seed: self.seed,
+            map: rotation(PI / 3.0),
+        };
+        planar.build(|count, _| moons(count))
+    }
+}
+
+/// Points evenly spaced in angle, both ends included: first the outer moon, then the inner one.
+fn moons(count: usize) -> Vec<[f64; 2]> {
+    let outer = count / 2;
+    let angles = |n: usize| (0..n).map(move |i| PI * i as f64 / (n.max(2) - 1) as f64);
+    let upper = angles(outer).map(|t| [t.cos(), t.sin()]);
+    let lower = angles(count - outer).map(|t| [1.0 - t.cos(), 0.5 - t.sin()]);
+    upper.chain(lower).collect()
+}
+
+inventory::submit! { Registration::of::<HalfMoons>("half_moons") }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planar::rows;
+
+    /// make_moons(6, shuffle=False), by hand: angles 0, π/2 and π on each moon.
+    #[test]
+    fn moons_as_scikit_learn_draws_them() {
+        let expected = [
+            [1.0, 0.0],
+            [0.0, 1.0],
+            [-1.0, 0.0],
+            [0.0, 0.5],
+            [1.0, -0.5],
+            [2.0, 0.5],
+        ];
+        for (found, expected) in moons(6).iter().zip(expected) {
+            assert!((found[0] - expected[0]).abs() < 1e-12 && (found[1] - expected[1]).abs() < 1e-12);
+        }
+        assert_eq!(moons(7).len(), 7);
+    }
+
+    /// The centre of the moons, (½, ¼), turned by 60°; the mean of n = 10,000 points has noise 0.1/√n = 0.001 besides
+    /// the grid's own error of order 1/n.
+    #[test]
+    fn turned_by_sixty_degrees() {
+        let points = rows(&*HalfMoons::default().points(), Split::Train);
+        let mean = |d: usize| points.iter().map(|row| row[d]).sum::<f64>() / points.len() as f64;
+        let (sin, cos) = (PI / 3.0).sin_cos();
+        assert!((mean(0) - (0.5 * cos - 0.25 * sin)).abs() < 0.005, "{}", mean(0));
+        assert!((mean(1) - (0.5 * sin + 0.25 * cos)).abs() < 0.005, "{}", mean(1));
+    }
+}
