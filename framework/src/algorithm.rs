@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use crate::{Adam, Model, PriorSampler, Random, Scalars};
+use crate::{Model, Optimizer, PriorSampler, Random, Scalars};
 
 /// A training algorithm. The runner owns the loop, the data order, the records and the clock.
 pub trait Algorithm {
@@ -28,8 +28,8 @@ pub struct Step<'a> {
     pub data: &'a Tensor,
     pub model: &'a Model,
     pub prior_sampler: &'a dyn PriorSampler,
-    pub energy_optimizer: &'a mut Adam,
-    pub generator_optimizer: &'a mut Adam,
+    pub energy_optimizer: &'a mut Optimizer,
+    pub generator_optimizer: &'a mut Optimizer,
     pub random: &'a mut Random,
 }
 

@@ -79,7 +79,7 @@ pub use generator::Generator;
 pub use inventory;
 pub use metric::{Metric, Subject};
 pub use model::{Joint, Model, Wanted};
-pub use optimizer::{Adam, AdamConfig};
+pub use optimizer::{Method, Optimizer, OptimizerConfig};
 pub use parameters::Parameters;
 pub use particles::{NoiseLedger, ParticleStore};
 pub use prior_sampler::{Chains, PriorSampler};

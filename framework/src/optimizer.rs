@@ -1,57 +1,85 @@
-//! Adam, with its moments and step count as plain values that can be saved.
+//! First-order optimisers whose state is plain tensors, so that it can be saved.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
+use crate::gradient;
+
 /// How the parameters of one network are updated.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct AdamConfig {
+pub struct OptimizerConfig {
+    /// The update rule.
+    pub name: Method,
     /// Learning rate. [per step]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub lr: f64,
-    /// Decay rates of the first and second moment. [per step]
+    /// adam: decay rates of the first and second moment. [per step]
     #[schemars(inner(range(min = 0.0, max = 0.999999)))]
     pub betas: [f64; 2],
-    /// Added to the root of the second moment. [gradient]
+    /// sgd: share of the last update that is kept. [per step]
+    #[schemars(range(min = 0.0, max = 0.999999))]
+    pub momentum: f64,
+    /// rmsprop: decay rate of the second moment. [per step]
+    #[schemars(range(min = 0.0, max = 0.999999))]
+    pub smoothing: f64,
+    /// adam, rmsprop: added to the root of the second moment. [gradient]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub eps: f64,
     /// The learning rate is multiplied by this after each epoch. [per epoch]
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
     pub decay: f64,
+    /// Gradients whose norm over the whole network is larger are scaled down to it; null never does. [gradient]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub clip_norm: Option<f64>,
 }
 
-impl Default for AdamConfig {
+/// An update rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Kingma & Ba 2015, with bias correction.
+    Adam,
+    /// Stochastic gradient descent, optionally with momentum.
+    Sgd,
+    /// Gradients divided by a running root mean square.
+    Rmsprop,
+}
+
+impl Default for OptimizerConfig {
     fn default() -> Self {
         Self {
+            name: Method::Adam,
             lr: 1e-3,
             betas: [0.9, 0.999],
+            momentum: 0.0,
+            smoothing: 0.99,
             eps: 1e-8,
             decay: 1.0,
+            clip_norm: None,
         }
     }
 }
 
-/// Adam (Kingma & Ba 2015) over a fixed list of tensors.
-pub struct Adam {
-    config: AdamConfig,
+/// An update rule at work on a fixed list of tensors.
+pub struct Optimizer {
+    config: OptimizerConfig,
     parameters: Vec<Tensor>,
+    /// Running mean of the gradients (adam), or the last update (sgd).
     first: Vec<Tensor>,
+    /// Running mean of their squares (adam, rmsprop).
     second: Vec<Tensor>,
     steps: i32,
     epoch: u64,
 }
 
-impl Adam {
+impl Optimizer {
     /// Fresh moments for `parameters`.
-    pub fn new(config: AdamConfig, parameters: Vec<Tensor>) -> Self {
+    pub fn new(config: OptimizerConfig, parameters: Vec<Tensor>) -> Self {
         let zeros = || {
-            parameters
-                .iter()
-                .map(Tensor::zeros_like)
-                .map(|zero| zero.detach())
-                .collect()
+            let zeros = parameters.iter().map(Tensor::zeros_like);
+            zeros.map(|zero| zero.detach()).collect()
         };
         Self {
             first: zeros(),
@@ -82,52 +110,140 @@ impl Adam {
             "one gradient per parameter"
         );
         self.steps += 1;
-        let [beta1, beta2] = self.config.betas;
-        let correction1 = 1.0 - beta1.powi(self.steps);
-        let correction2 = 1.0 - beta2.powi(self.steps);
-        let rate = self.learning_rate() / correction1;
+        let scale = self.config.clip_norm.map(|most| clip(gradients, most));
         for (i, gradient) in gradients.iter().enumerate() {
-            let _ = self.first[i].lerp_(gradient, 1.0 - beta1);
-            let _ = self.second[i].lerp_(&gradient.square(), 1.0 - beta2);
-            let scale = (&self.second[i] / correction2).sqrt() + self.config.eps;
-            let _ = self.parameters[i].g_sub_(&(&self.first[i] / scale * rate));
+            let update = match &scale {
+                Some(scale) => self.update(i, &(gradient * scale)),
+                None => self.update(i, gradient),
+            };
+            let _ = self.parameters[i].g_sub_(&update);
         }
     }
+
+    /// What is subtracted from parameter `i`.
+    fn update(&mut self, i: usize, gradient: &Tensor) -> Tensor {
+        let rate = self.learning_rate();
+        let OptimizerConfig {
+            betas: [beta1, beta2],
+            momentum,
+            smoothing,
+            eps,
+            ..
+        } = self.config;
+        match self.config.name {
+            Method::Adam => {
+                let _ = self.first[i].lerp_(gradient, 1.0 - beta1);
+                let _ = self.second[i].lerp_(&gradient.square(), 1.0 - beta2);
+                let corrected = &self.second[i] / (1.0 - beta2.powi(self.steps));
+                let rate = rate / (1.0 - beta1.powi(self.steps));
+                &self.first[i] / (corrected.sqrt() + eps) * rate
+            }
+            Method::Sgd => {
+                self.first[i] = &self.first[i] * momentum + gradient;
+                &self.first[i] * rate
+            }
+            Method::Rmsprop => {
+                let _ = self.second[i].lerp_(&gradient.square(), 1.0 - smoothing);
+                gradient / (self.second[i].sqrt() + eps) * rate
+            }
+        }
+    }
+}
+
+/// min(1, most/‖gradients‖), left on their device.
+fn clip(gradients: &[Tensor], most: f64) -> Tensor {
+    (gradient::norm(gradients).reciprocal() * most).clamp_max(1.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The first steps of Adam on f(θ) = θ², computed by hand from the paper's recursion.
+    /// θ after each of two steps on f(θ) = θ² from θ = 1.
+    fn two_steps(config: OptimizerConfig) -> [f64; 2] {
+        let theta = Tensor::from_slice(&[1f64]);
+        let mut optimizer = Optimizer::new(config, vec![theta.shallow_clone()]);
+        [(); 2].map(|()| {
+            optimizer.step(&[theta.copy() * 2.0]);
+            theta.double_value(&[0])
+        })
+    }
+
+    fn assert_close(found: [f64; 2], expected: [f64; 2]) {
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-7, "{found} for {expected}");
+        }
+    }
+
+    /// g = 2: m = 1, v = 0.4, m̂ = 2, v̂ = 4, θ = 1 − 0.1·2/2 = 0.9.
+    /// g = 1.8: m = 1.4, v = 0.36 + 0.324 = 0.684, m̂ = 1.4/0.75, v̂ = 0.684/0.19 = 3.6.
     #[test]
-    fn first_steps_by_hand() {
-        let config = AdamConfig {
+    fn adam_by_hand() {
+        let config = OptimizerConfig {
             lr: 0.1,
             betas: [0.5, 0.9],
-            eps: 1e-8,
-            decay: 1.0,
+            ..OptimizerConfig::default()
         };
-        let theta = Tensor::from_slice(&[1f64]);
-        let mut adam = Adam::new(config, vec![theta.shallow_clone()]);
-        // m₁ = 0.5·2 = 1, v₁ = 0.1·4 = 0.4; m̂ = 2, v̂ = 4; θ₁ = 1 − 0.1·2/2 = 0.9.
-        adam.step(&[theta.copy() * 2.0]);
-        assert!((theta.double_value(&[0]) - 0.9).abs() < 1e-8);
-        // g = 1.8: m₂ = 1.4, v₂ = 0.36 + 0.324 = 0.684; m̂ = 1.4/0.75, v̂ = 0.684/0.19 = 3.6.
-        adam.step(&[theta.copy() * 2.0]);
-        let expected = 0.9 - 0.1 * (1.4 / 0.75) / 3.6f64.sqrt();
-        assert!((theta.double_value(&[0]) - expected).abs() < 1e-8);
+        assert_close(two_steps(config), [0.9, 0.9 - 0.1 * (1.4 / 0.75) / 3.6f64.sqrt()]);
+    }
+
+    /// u = 2, θ = 0.8; u = 0.5·2 + 1.6 = 2.6, θ = 0.54.
+    #[test]
+    fn sgd_with_momentum_by_hand() {
+        let config = OptimizerConfig {
+            name: Method::Sgd,
+            lr: 0.1,
+            momentum: 0.5,
+            ..OptimizerConfig::default()
+        };
+        assert_close(two_steps(config), [0.8, 0.54]);
+    }
+
+    /// v = 0.5·4 = 2, θ = 1 − 0.1·2/√2 = a; v = 1 + 0.5·(2a)², θ = a − 0.1·2a/√v.
+    #[test]
+    fn rmsprop_by_hand() {
+        let config = OptimizerConfig {
+            name: Method::Rmsprop,
+            lr: 0.1,
+            smoothing: 0.5,
+            ..OptimizerConfig::default()
+        };
+        let a = 1.0 - 0.1 * 2f64.sqrt();
+        assert_close(two_steps(config), [a, a - 0.2 * a / (1.0 + 2.0 * a * a).sqrt()]);
+    }
+
+    /// ‖(3, 4)‖ = 5 over both tensors, scaled down to 1; a smaller gradient stays as it is.
+    #[test]
+    fn clipping_scales_by_the_norm_over_all_tensors() {
+        let parameters = [0f64, 0.0].map(|zero| Tensor::from_slice(&[zero]));
+        let config = OptimizerConfig {
+            name: Method::Sgd,
+            lr: 1.0,
+            clip_norm: Some(1.0),
+            ..OptimizerConfig::default()
+        };
+        let handles = parameters.iter().map(Tensor::shallow_clone).collect();
+        let mut optimizer = Optimizer::new(config, handles);
+        optimizer.step(&[3f64, 4.0].map(|value| Tensor::from_slice(&[value])));
+        let values = || {
+            parameters
+                .each_ref()
+                .map(|parameter| parameter.double_value(&[0]))
+        };
+        assert_close(values(), [-0.6, -0.8]);
+        optimizer.step(&[0.1f64, 0.0].map(|value| Tensor::from_slice(&[value])));
+        assert_close(values(), [-0.7, -0.8]);
     }
 
     #[test]
     fn the_rate_decays_by_epoch() {
-        let config = AdamConfig {
+        let config = OptimizerConfig {
             lr: 0.5,
             decay: 0.1,
-            ..AdamConfig::default()
+            ..OptimizerConfig::default()
         };
-        let mut adam = Adam::new(config, vec![]);
-        adam.set_epoch(2);
-        assert!((adam.learning_rate() - 0.005).abs() < 1e-15);
+        let mut optimizer = Optimizer::new(config, vec![]);
+        optimizer.set_epoch(2);
+        assert!((optimizer.learning_rate() - 0.005).abs() < 1e-15);
     }
 }

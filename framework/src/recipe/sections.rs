@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::registry::OptionSpec;
-use crate::{AdamConfig, Kind};
+use crate::{Kind, OptimizerConfig};
 
 /// How long to train, on what, and from which seed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -61,10 +61,10 @@ impl Default for DecoderSection {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OptimizerSection {
-    /// Adam for the energy's parameters α.
-    pub energy: AdamConfig,
-    /// Adam for the generator's parameters β.
-    pub generator: AdamConfig,
+    /// For the energy's parameters α.
+    pub energy: OptimizerConfig,
+    /// For the generator's parameters β.
+    pub generator: OptimizerConfig,
 }
 
 /// What is measured, and how often.

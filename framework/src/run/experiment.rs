@@ -4,7 +4,7 @@ use anyhow::Context;
 use tch::{Device, Tensor};
 
 use crate::{
-    Adam, Algorithm, DataFacts, Dataset, Metric, Model, PriorSampler, Problem, Product, Random, Recipe,
+    Algorithm, DataFacts, Dataset, Metric, Model, Optimizer, PriorSampler, Problem, Product, Random, Recipe,
     RecipeError, Registry, Scalars, Scope, Split, Step, Subject, device,
 };
 
@@ -17,8 +17,8 @@ pub struct Experiment {
     pub prior_sampler: Box<dyn PriorSampler>,
     pub algorithm: Box<dyn Algorithm>,
     pub metrics: Vec<(String, Box<dyn Metric>)>,
-    energy_optimizer: Adam,
-    generator_optimizer: Adam,
+    energy_optimizer: Optimizer,
+    generator_optimizer: Optimizer,
     random: Random,
     batch_size: usize,
     /// The data order of the epoch that it belongs to.
@@ -98,8 +98,8 @@ impl Experiment {
         Ok(Self {
             device,
             dataset,
-            energy_optimizer: Adam::new(recipe.optimizer.energy.clone(), energy.parameters().tensors()),
-            generator_optimizer: Adam::new(
+            energy_optimizer: Optimizer::new(recipe.optimizer.energy.clone(), energy.parameters().tensors()),
+            generator_optimizer: Optimizer::new(
                 recipe.optimizer.generator.clone(),
                 generator.parameters().tensors(),
             ),

@@ -1,12 +1,13 @@
 //! EBIPLA with mini-batches (the paper's Algorithm 2) and with warm-up (Algorithm 3).
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{
-    Clouds, DataFacts, Joint, Model, NoiseLedger, ParticleStore, Random, Wanted, gradient,
-};
+use ebipla_framework::{Clouds, DataFacts, Joint, NoiseLedger, ParticleStore, Random, Wanted};
 use tch::{Device, Kind};
 
-/// Energy-based interacting particle Langevin algorithm: persistent particles, mini-batches, Adam.
+use super::parameter_step::update_parameters;
+use super::posterior::{StepUnit, joint_of_clouds};
+
+/// Energy-based interacting particle Langevin algorithm: persistent particles, mini-batches, Optimizer.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ebipla {
@@ -27,15 +28,6 @@ pub struct Ebipla {
     losses_at: LossesAt,
     /// Trains with few particles and several Langevin steps first; null goes without.
     warmup: Option<WarmUp>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum StepUnit {
-    /// The Euler–Maruyama step itself.
-    Raw,
-    /// Multiples of the decoder's variance σ².
-    Sigma2,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -116,17 +108,7 @@ impl Plugin for Ebipla {
     }
 
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Algorithm>> {
-        let raw_step = match self.step_unit {
-            StepUnit::Raw => self.step_size,
-            StepUnit::Sigma2 => self.step_size * scope.sigma * scope.sigma,
-        };
-        if raw_step > 2.0 * scope.sigma * scope.sigma {
-            tracing::warn!(
-                "algorithm.step_size is {raw_step} raw, above 2σ² = {}: unless the generator contracts, particles will \
-                 fly apart; did you mean step_unit: sigma2?",
-                2.0 * scope.sigma * scope.sigma
-            );
-        }
+        let raw_step = self.step_unit.raw(self.step_size, scope.sigma);
         let first = self.warmup.as_ref().filter(|warmup| warmup.steps > 0);
         let particles = first.map_or(self.particles, |warmup| warmup.particles);
         let DataFacts { count, .. } = scope.data;
@@ -177,31 +159,8 @@ impl Algorithm for Particles {
         };
 
         let mut scalars = Scalars::new();
-        let batch = step.indices.size()[0];
-        let prior = step.sample_prior(batch, &mut scalars)?;
-        let prior_energies = step.model.energy.energy(&prior);
-        let prior_gradients = gradient::gradients(&prior_energies, &step.model.energy.parameters().tensors());
-
-        // L_e = mean U(X) − mean U(X̂), L_d = mean V(X, y): eqs. (subsampled_energy) and (subsampled_generator).
-        let rows = joint.prior.size()[0] as f64;
-        let energy_gradients: Vec<_> = joint
-            .energy
-            .iter()
-            .zip(&prior_gradients)
-            .map(|(posterior, prior)| posterior / rows - prior / batch as f64)
-            .collect();
-        let generator_gradients: Vec<_> = joint.generator.iter().map(|gradient| gradient / rows).collect();
-        step.energy_optimizer.step(&energy_gradients);
-        step.generator_optimizer.step(&generator_gradients);
-
-        let mean = |values: &Tensor| values.mean(Kind::Float);
-        let (posterior_energy, prior_energy) = (mean(&joint.prior), mean(&prior_energies));
-        scalars.add("loss/energy", &(&posterior_energy - &prior_energy));
-        scalars.add("loss/generator", &mean(&joint.reconstruction));
-        scalars.add("energy/posterior", &posterior_energy);
-        scalars.add("energy/prior", &prior_energy);
-        scalars.add("gradient_norm/energy", &gradient::norm(&energy_gradients));
-        scalars.add("gradient_norm/generator", &gradient::norm(&generator_gradients));
+        let prior = step.sample_prior(step.indices.size()[0], &mut scalars)?;
+        update_parameters(&mut step, &joint, &prior, &mut scalars);
         Ok(scalars)
     }
 
@@ -242,7 +201,7 @@ impl Particles {
             LossesAt::Previous => Wanted::LatentsAndParameters,
             LossesAt::Updated => Wanted::Latents,
         };
-        let joint = joint(step.model, &x, step.data, wanted);
+        let joint = joint_of_clouds(step.model, &x, step.data, wanted);
         x -= joint.latent.view_as(&x) * self.raw_step;
         match (self.config.noise, self.config.losses_at) {
             // The noise of this iteration stays due.
@@ -257,7 +216,7 @@ impl Particles {
         }
         match self.config.losses_at {
             LossesAt::Previous => joint,
-            LossesAt::Updated => self::joint(step.model, &x, step.data, Wanted::LatentsAndParameters),
+            LossesAt::Updated => joint_of_clouds(step.model, &x, step.data, Wanted::LatentsAndParameters),
         }
     }
 
@@ -273,7 +232,7 @@ impl Particles {
             } else {
                 Wanted::Latents
             };
-            let joint = joint(step.model, &x, step.data, wanted);
+            let joint = joint_of_clouds(step.model, &x, step.data, wanted);
             x -= joint.latent.view_as(&x) * warmup.step_size;
             x += draws.normal_like(&x) * noise_scale;
             first.get_or_insert(joint);
@@ -281,7 +240,7 @@ impl Particles {
         self.store.scatter(step.indices, &x);
         match (self.config.losses_at, first) {
             (LossesAt::Previous, Some(joint)) => joint,
-            _ => joint(step.model, &x, step.data, Wanted::LatentsAndParameters),
+            _ => joint_of_clouds(step.model, &x, step.data, Wanted::LatentsAndParameters),
         }
     }
 
@@ -317,18 +276,6 @@ impl Clouds for Particles {
     fn raw_step_size(&self) -> f64 {
         self.raw_step
     }
-}
-
-/// φ at clouds `x` (`[batch, particles, latent]`) of the data points `y` (`[batch, …]`).
-fn joint(model: &Model, x: &Tensor, y: &Tensor, wanted: Wanted) -> Joint {
-    let rows = x.flatten(0, 1);
-    let particles = x.size()[1];
-    let y = if particles == 1 {
-        y.shallow_clone()
-    } else {
-        y.repeat_interleave_self_int(particles, 0, None)
-    };
-    model.joint(&rows, &y, wanted)
 }
 
 inventory::submit! { Registration::of::<Ebipla>("ebipla") }

@@ -1,3 +1,8 @@
 //! Training algorithms.
 
 mod ebipla;
+mod lebm;
+mod parameter_step;
+mod posterior;
+#[cfg(test)]
+mod testing;

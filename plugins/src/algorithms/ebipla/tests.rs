@@ -1,157 +1,10 @@
 //! EBIPLA's steps against formulas written out here, and its noise against its law.
 #![allow(clippy::unwrap_used)]
 
-use ebipla_framework::{Adam, AdamConfig};
+use ebipla_framework::{Optimizer, OptimizerConfig};
 
 use super::*;
-
-/// U(x) = ½‖x − a‖².
-struct Bowl {
-    parameters: Parameters,
-    a: Tensor,
-}
-
-impl Bowl {
-    fn new(a: &[f32]) -> Self {
-        let mut parameters = Parameters::new();
-        let a = parameters.add("a", Tensor::from_slice(a));
-        Self { parameters, a }
-    }
-}
-
-impl Energy for Bowl {
-    fn parameters(&self) -> &Parameters {
-        &self.parameters
-    }
-
-    fn energy(&self, x: &Tensor) -> Tensor {
-        (x - &self.a).square().sum_dim_intlist(1, false, x.kind()) / 2.0
-    }
-}
-
-/// g(x) = wx.
-struct Scale {
-    parameters: Parameters,
-    w: Tensor,
-}
-
-impl Scale {
-    fn new(w: f32) -> Self {
-        let mut parameters = Parameters::new();
-        let w = parameters.add("w", Tensor::from_slice(&[w]));
-        Self { parameters, w }
-    }
-}
-
-impl Generator for Scale {
-    fn parameters(&self) -> &Parameters {
-        &self.parameters
-    }
-
-    fn latent_dim(&self) -> i64 {
-        2
-    }
-
-    fn generate(&self, x: &Tensor) -> Tensor {
-        x * &self.w
-    }
-}
-
-/// Prior chains that do not move from where they are told to be.
-struct Fixed(Tensor);
-
-impl PriorSampler for Fixed {
-    fn sample(&self, _: &dyn Energy, start: Tensor, _: &mut Draws) -> anyhow::Result<Chains> {
-        Ok(Chains {
-            last: self.0.expand_as(&start).copy(),
-            statistics: Scalars::new(),
-        })
-    }
-
-    fn gradient_evaluations(&self) -> u64 {
-        0
-    }
-}
-
-const A: [f32; 2] = [0.5, -1.0];
-const W: f32 = 1.5;
-const SIGMA: f64 = 0.5;
-const RATE: f64 = 0.01;
-
-/// A problem small enough to work out by hand, with M points and batches of |B|.
-struct Bench {
-    model: Model,
-    sampler: Fixed,
-    energy_optimizer: Adam,
-    generator_optimizer: Adam,
-    random: Random,
-    data: Tensor,
-    batch: i64,
-}
-
-impl Bench {
-    fn new(points: i64, batch: i64) -> Self {
-        let energy = Bowl::new(&A);
-        let generator = Scale::new(W);
-        // With both betas 0 and a large eps Adam's step is rate·g/(|g| + eps) ≈ rate/eps·g: plain descent.
-        let descent = AdamConfig {
-            lr: RATE * 1e6,
-            betas: [0.0, 0.0],
-            eps: 1e6,
-            decay: 1.0,
-        };
-        Self {
-            energy_optimizer: Adam::new(descent.clone(), energy.parameters().tensors()),
-            generator_optimizer: Adam::new(descent, generator.parameters().tensors()),
-            model: Model {
-                energy: Box::new(energy),
-                generator: Box::new(generator),
-                sigma: SIGMA,
-            },
-            sampler: Fixed(Tensor::from_slice(&[0.25f32, 0.75])),
-            random: Random::new(17),
-            data: Random::new(4).stream("data", 0).normal(&[points, 2], Device::Cpu),
-            batch,
-        }
-    }
-
-    fn build(&mut self, config: Ebipla) -> Box<dyn Algorithm> {
-        let mut scope = Scope {
-            device: Device::Cpu,
-            random: &mut self.random,
-            data: DataFacts {
-                count: self.data.size()[0] as usize,
-                shape: vec![2],
-            },
-            latent_dim: 2,
-            sigma: SIGMA,
-            batch_size: self.batch as usize,
-        };
-        config.build(&mut scope).unwrap()
-    }
-
-    /// Step k on the data points `indices`.
-    fn step(&mut self, algorithm: &mut dyn Algorithm, k: u64, indices: &[i64]) -> Vec<(String, f64)> {
-        let indices = Tensor::from_slice(indices);
-        let data = self.data.index_select(0, &indices);
-        let scalars = algorithm.step(Step {
-            number: k,
-            indices: &indices,
-            data: &data,
-            model: &self.model,
-            prior_sampler: &self.sampler,
-            energy_optimizer: &mut self.energy_optimizer,
-            generator_optimizer: &mut self.generator_optimizer,
-            random: &mut self.random,
-        });
-        scalars.unwrap().read()
-    }
-
-    fn parameter(&self, of: &Parameters) -> Vec<f64> {
-        let (_, tensor) = of.named().next().unwrap();
-        Vec::<f64>::try_from(tensor.detach().to_kind(Kind::Double).view(-1)).unwrap()
-    }
-}
+use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, close, numbers};
 
 /// The particles of all data points as plain numbers, `[point][particle][dimension]`.
 fn clouds(algorithm: &dyn Algorithm, now: u64) -> Vec<Vec<Vec<f64>>> {
@@ -163,13 +16,6 @@ fn clouds(algorithm: &dyn Algorithm, now: u64) -> Vec<Vec<Vec<f64>>> {
     (0..points as i64)
         .map(|m| Vec::try_from(tensor.get(m)).unwrap())
         .collect()
-}
-
-fn close(found: f64, expected: f64) {
-    assert!(
-        (found - expected).abs() < 2e-5 * expected.abs().max(1.0),
-        "{found} for {expected}"
-    );
 }
 
 /// One iteration at temperature 0, written out from eqs. (subsampled_energy), (subsampled_generator) and Algorithm 2.
@@ -196,7 +42,7 @@ fn one_iteration_without_noise_is_what_the_formulas_say() {
         let h = 0.4 * SIGMA * SIGMA;
         let before = clouds(&*algorithm, 0);
         let batch = [3usize, 1];
-        let y: Vec<Vec<f64>> = Vec::try_from(bench.data.to_kind(Kind::Double)).unwrap();
+        let y = numbers(&bench.data);
         let w = f64::from(W);
         let a = A.map(f64::from);
 
@@ -214,7 +60,7 @@ fn one_iteration_without_noise_is_what_the_formulas_say() {
             &expected
         };
         let rows = 6.0;
-        let mut gradient_a = [0.25 - a[0], 0.75 - a[1]];
+        let mut gradient_a = [PRIOR[0] - a[0], PRIOR[1] - a[1]];
         let (mut gradient_w, mut loss_d, mut posterior) = (0.0, 0.0, 0.0);
         for m in batch {
             for x in &at[m] {
@@ -227,10 +73,10 @@ fn one_iteration_without_noise_is_what_the_formulas_say() {
                 }
             }
         }
-        let prior = ((0.25 - a[0]).powi(2) + (0.75 - a[1]).powi(2)) / 2.0;
+        let prior = ((PRIOR[0] - a[0]).powi(2) + (PRIOR[1] - a[1]).powi(2)) / 2.0;
 
-        let numbers = bench.step(&mut *algorithm, 0, &[3, 1]);
-        let number = |name: &str| numbers.iter().find(|(known, _)| known == name).unwrap().1;
+        let reported = bench.step(&mut *algorithm, 0, &[3, 1]);
+        let number = |name: &str| reported.iter().find(|(known, _)| known == name).unwrap().1;
         close(number("loss/energy"), posterior - prior);
         close(number("loss/generator"), loss_d);
         close(number("gradient_norm/energy"), gradient_a[0].hypot(gradient_a[1]));
@@ -275,7 +121,7 @@ fn warm_up_without_noise_takes_inner_steps_then_replicates_and_drifts() {
     let drift = |x: &mut f64, y: f64, a: f64, w: f64, h: f64| {
         *x -= h * ((*x - a) + w * (w * *x - y) / (SIGMA * SIGMA))
     };
-    let y: Vec<Vec<f64>> = Vec::try_from(bench.data.to_kind(Kind::Double)).unwrap();
+    let y = numbers(&bench.data);
     let mut expected = clouds(&*algorithm, 0);
     let mut parameters = (A.map(f64::from).to_vec(), f64::from(W));
     for (k, (inner, h)) in [(3, 0.01), (1, 0.02)].into_iter().enumerate() {
@@ -333,8 +179,9 @@ fn lazy_and_eager_noise_have_the_law_that_the_paper_states() {
             });
             let start = clouds(&*algorithm, 0);
             // Keep the parameters where they are, so that the drift is the same linear map throughout.
-            bench.energy_optimizer = Adam::new(frozen(), bench.model.energy.parameters().tensors());
-            bench.generator_optimizer = Adam::new(frozen(), bench.model.generator.parameters().tensors());
+            bench.energy_optimizer = Optimizer::new(frozen(), bench.model.energy.parameters().tensors());
+            bench.generator_optimizer =
+                Optimizer::new(frozen(), bench.model.generator.parameters().tensors());
             for (k, batch) in [[1, 2], [3, 2], [1, 3], [3, 1]].iter().enumerate() {
                 bench.step(&mut *algorithm, k as u64, batch);
             }
@@ -351,10 +198,10 @@ fn lazy_and_eager_noise_have_the_law_that_the_paper_states() {
     }
 }
 
-fn frozen() -> AdamConfig {
-    AdamConfig {
+fn frozen() -> OptimizerConfig {
+    OptimizerConfig {
         lr: 1e-30,
-        ..AdamConfig::default()
+        ..OptimizerConfig::default()
     }
 }
 

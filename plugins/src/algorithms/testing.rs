@@ -1,0 +1,176 @@
+//! What the algorithms' tests share: a model small enough to work out by hand.
+#![allow(clippy::unwrap_used)]
+
+use ebipla_framework::prelude::*;
+use ebipla_framework::{DataFacts, Method, Model, Optimizer, OptimizerConfig, Random};
+use tch::{Device, Kind};
+
+/// Where the prior chains always end.
+pub const PRIOR: [f64; 2] = [0.25, 0.75];
+
+/// U(x) = ½‖x − a‖².
+struct Bowl {
+    parameters: Parameters,
+    a: Tensor,
+}
+
+impl Bowl {
+    fn new(a: &[f32]) -> Self {
+        let mut parameters = Parameters::new();
+        let a = parameters.add("a", Tensor::from_slice(a));
+        Self { parameters, a }
+    }
+}
+
+impl Energy for Bowl {
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    fn energy(&self, x: &Tensor) -> Tensor {
+        (x - &self.a).square().sum_dim_intlist(1, false, x.kind()) / 2.0
+    }
+}
+
+/// g(x) = wx.
+struct Scale {
+    parameters: Parameters,
+    w: Tensor,
+}
+
+impl Scale {
+    fn new(w: f32) -> Self {
+        let mut parameters = Parameters::new();
+        let w = parameters.add("w", Tensor::from_slice(&[w]));
+        Self { parameters, w }
+    }
+}
+
+impl Generator for Scale {
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    fn latent_dim(&self) -> i64 {
+        2
+    }
+
+    fn generate(&self, x: &Tensor) -> Tensor {
+        x * &self.w
+    }
+}
+
+/// Prior chains that do not move from where they are told to be.
+struct Fixed(Tensor);
+
+impl PriorSampler for Fixed {
+    fn sample(&self, _: &dyn Energy, start: Tensor, _: &mut Draws) -> anyhow::Result<Chains> {
+        Ok(Chains {
+            last: self.0.expand_as(&start).copy(),
+            statistics: Scalars::new(),
+        })
+    }
+
+    fn gradient_evaluations(&self) -> u64 {
+        0
+    }
+}
+
+pub const A: [f32; 2] = [0.5, -1.0];
+pub const W: f32 = 1.5;
+pub const SIGMA: f64 = 0.5;
+pub const RATE: f64 = 0.01;
+
+/// A problem small enough to work out by hand, with M points and batches of |B|.
+pub struct Bench {
+    pub model: Model,
+    sampler: Fixed,
+    pub energy_optimizer: Optimizer,
+    pub generator_optimizer: Optimizer,
+    random: Random,
+    pub data: Tensor,
+    batch: i64,
+}
+
+impl Bench {
+    pub const SEED: u64 = 17;
+
+    pub fn new(points: i64, batch: i64) -> Self {
+        let energy = Bowl::new(&A);
+        let generator = Scale::new(W);
+        let descent = OptimizerConfig {
+            name: Method::Sgd,
+            lr: RATE,
+            ..OptimizerConfig::default()
+        };
+        Self {
+            energy_optimizer: Optimizer::new(descent.clone(), energy.parameters().tensors()),
+            generator_optimizer: Optimizer::new(descent, generator.parameters().tensors()),
+            model: Model {
+                energy: Box::new(energy),
+                generator: Box::new(generator),
+                sigma: SIGMA,
+            },
+            sampler: Fixed(Tensor::from_slice(&PRIOR.map(|value| value as f32))),
+            random: Random::new(Self::SEED),
+            data: Random::new(4).stream("data", 0).normal(&[points, 2], Device::Cpu),
+            batch,
+        }
+    }
+
+    pub fn build(&mut self, config: impl Plugin<Builds = dyn Algorithm>) -> Box<dyn Algorithm> {
+        let mut scope = Scope {
+            device: Device::Cpu,
+            random: &mut self.random,
+            data: DataFacts {
+                count: self.data.size()[0] as usize,
+                shape: vec![2],
+            },
+            latent_dim: 2,
+            sigma: SIGMA,
+            batch_size: self.batch as usize,
+        };
+        config.build(&mut scope).unwrap()
+    }
+
+    /// Step k on the data points `indices`; returns the numbers that it reports.
+    pub fn step(&mut self, algorithm: &mut dyn Algorithm, k: u64, indices: &[i64]) -> Vec<(String, f64)> {
+        let indices = Tensor::from_slice(indices);
+        let data = self.data.index_select(0, &indices);
+        algorithm.step(self.as_step(k, &indices, &data)).unwrap().read()
+    }
+
+    /// What an algorithm is given in step k.
+    pub fn as_step<'a>(&'a mut self, k: u64, indices: &'a Tensor, data: &'a Tensor) -> Step<'a> {
+        Step {
+            number: k,
+            indices,
+            data,
+            model: &self.model,
+            prior_sampler: &self.sampler,
+            energy_optimizer: &mut self.energy_optimizer,
+            generator_optimizer: &mut self.generator_optimizer,
+            random: &mut self.random,
+        }
+    }
+
+    /// The first of some parameters, as plain numbers.
+    pub fn parameter(&self, of: &Parameters) -> Vec<f64> {
+        let (_, tensor) = of.named().next().unwrap();
+        Vec::<f64>::try_from(tensor.detach().to_kind(Kind::Double).view(-1)).unwrap()
+    }
+}
+
+/// A matrix as plain numbers.
+pub fn numbers(matrix: &Tensor) -> Vec<Vec<f64>> {
+    Vec::try_from(matrix.to_kind(Kind::Double)).unwrap()
+}
+
+/// Equal up to the rounding of f32.
+#[track_caller]
+pub fn close(found: f64, expected: f64) {
+    assert!(
+        (found - expected).abs() < 2e-5 * expected.abs().max(1.0),
+        "{found} for {expected}"
+    );
+}
