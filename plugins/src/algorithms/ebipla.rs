@@ -7,7 +7,7 @@ use tch::{Device, Kind};
 use super::parameter_step::update_parameters;
 use super::posterior::{StepUnit, joint_of_clouds};
 
-/// Energy-based interacting particle Langevin algorithm: persistent particles, mini-batches, Optimizer.
+/// Energy-based interacting particle Langevin algorithm: persistent particles, mini-batches.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ebipla {
