@@ -102,7 +102,8 @@ fn every_plugin_is_deterministic_under_a_seed() {
         let scratch = Scratch::with_small();
         let overrides = choose(plugin);
         let mut arguments = set(&overrides);
-        arguments.extend(["--set", "run.max_steps=2"]);
+        // All 40 points in a batch, since some algorithms take nothing less.
+        arguments.extend(["--set", "run.max_steps=2", "--set", "run.batch_size=40"]);
         let [first, second] = [(); 2].map(|()| support::metrics(&scratch.train(&arguments)));
         assert_eq!(first, second, "{} `{}`", plugin.kind, plugin.name);
     }

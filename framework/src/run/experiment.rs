@@ -69,7 +69,12 @@ impl Experiment {
         }
         if size == Size::Tiny {
             dataset = Box::new(Head::new(dataset, TINY));
-            scope.batch_size = recipe.run.batch_size.min(TINY);
+            // Some algorithms take all data in a batch: what is whole stays whole, what is not stays in parts.
+            scope.batch_size = if recipe.run.batch_size == count {
+                dataset.len(Split::Train)
+            } else {
+                recipe.run.batch_size.min(TINY / 2)
+            };
         }
         scope.data = DataFacts {
             count: dataset.len(Split::Train),

@@ -1,6 +1,9 @@
 //! Training algorithms.
 
+#[cfg(test)]
+mod closed_form;
 mod ebipla;
+mod ebipla_full;
 mod lebm;
 mod parameter_step;
 mod posterior;

@@ -30,6 +30,10 @@ impl Energy for Bowl {
     fn energy(&self, x: &Tensor) -> Tensor {
         (x - &self.a).square().sum_dim_intlist(1, false, x.kind()) / 2.0
     }
+
+    fn gradient(&self, x: &Tensor) -> Tensor {
+        (x - &self.a).detach()
+    }
 }
 
 /// g(x) = wx.
@@ -76,6 +80,27 @@ impl PriorSampler for Fixed {
     }
 }
 
+/// Sixty Langevin steps of 0.1 towards exp(−U).
+struct Chain;
+
+impl PriorSampler for Chain {
+    fn sample(&self, energy: &dyn Energy, start: Tensor, draws: &mut Draws) -> anyhow::Result<Chains> {
+        let mut x = start;
+        for _ in 0..60 {
+            let noise = draws.normal_like(&x) * 0.2f64.sqrt();
+            x = &x - energy.gradient(&x) * 0.1 + noise;
+        }
+        Ok(Chains {
+            last: x,
+            statistics: Scalars::new(),
+        })
+    }
+
+    fn gradient_evaluations(&self) -> u64 {
+        60
+    }
+}
+
 pub const A: [f32; 2] = [0.5, -1.0];
 pub const W: f32 = 1.5;
 pub const SIGMA: f64 = 0.5;
@@ -84,7 +109,7 @@ pub const RATE: f64 = 0.01;
 /// A problem small enough to work out by hand, with M points and batches of |B|.
 pub struct Bench {
     pub model: Model,
-    sampler: Fixed,
+    sampler: Box<dyn PriorSampler>,
     pub energy_optimizer: Optimizer,
     pub generator_optimizer: Optimizer,
     random: Random,
@@ -111,11 +136,17 @@ impl Bench {
                 generator: Box::new(generator),
                 sigma: SIGMA,
             },
-            sampler: Fixed(Tensor::from_slice(&PRIOR.map(|value| value as f32))),
+            sampler: Box::new(Fixed(Tensor::from_slice(&PRIOR.map(|value| value as f32)))),
             random: Random::new(Self::SEED),
             data: Random::new(4).stream("data", 0).normal(&[points, 2], Device::Cpu),
             batch,
         }
+    }
+
+    /// With Langevin chains that do reach the prior: 0.9^60 of the start is left.
+    pub fn with_chains(mut self) -> Self {
+        self.sampler = Box::new(Chain);
+        self
     }
 
     pub fn build(&mut self, config: impl Plugin<Builds = dyn Algorithm>) -> Box<dyn Algorithm> {
@@ -147,7 +178,7 @@ impl Bench {
             indices,
             data,
             model: &self.model,
-            prior_sampler: &self.sampler,
+            prior_sampler: self.sampler.as_ref(),
             energy_optimizer: &mut self.energy_optimizer,
             generator_optimizer: &mut self.generator_optimizer,
             random: &mut self.random,

@@ -1,3 +1,4 @@
 //! Prior energies.
 
 mod mlp;
+mod quadratic;

@@ -1,3 +1,4 @@
 //! Generators.
 
+mod identity;
 mod linear;
