@@ -47,9 +47,13 @@ impl Model {
     /// φ and its gradients at rows `x` (`[n, latent]`) with data `y` (`[n, shape…]`).
     pub fn joint(&self, x: &Tensor, y: &Tensor, wanted: Wanted) -> Joint {
         let x = gradient::leaf(x);
-        let prior = self.energy.energy(&x);
-        let reconstruction = self.reconstruction(&x, y);
-        let total = prior.sum(prior.kind()) + reconstruction.sum(reconstruction.kind());
+        // The graph is needed even where the caller has switched gradients off.
+        let (prior, reconstruction, total) = tch::with_grad(|| {
+            let prior = self.energy.energy(&x);
+            let reconstruction = self.reconstruction(&x, y);
+            let total = prior.sum(prior.kind()) + reconstruction.sum(reconstruction.kind());
+            (prior, reconstruction, total)
+        });
 
         let (alpha, beta) = match wanted {
             Wanted::Latents => (Vec::new(), Vec::new()),

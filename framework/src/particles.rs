@@ -23,6 +23,11 @@ impl ParticleStore {
         }
     }
 
+    /// Data points, particles of each, latent dimensions.
+    pub fn shape(&self) -> [usize; 3] {
+        [self.points(), self.particles(), self.latent_dim()]
+    }
+
     /// Number of data points M.
     pub fn points(&self) -> usize {
         self.clouds.size()[0] as usize
@@ -60,6 +65,11 @@ impl ParticleStore {
     pub fn add_noise(&mut self, scale: f64, draws: &mut Draws) {
         let noise = draws.normal_like(&self.clouds);
         let _ = self.clouds.g_add_(&(noise * scale));
+    }
+
+    /// Multiplies every coordinate by `factor`.
+    pub fn scale(&mut self, factor: f64) {
+        let _ = self.clouds.g_mul_scalar_(factor);
     }
 
     /// Repeats each cloud `times` times, so that it has that many times the particles.

@@ -5,6 +5,7 @@
 mod algorithms;
 mod energies;
 mod generators;
+mod kinetic;
 mod linear_layer;
 mod metrics;
 mod prior_samplers;

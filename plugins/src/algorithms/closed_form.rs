@@ -14,8 +14,10 @@ use tch::{Device, Kind};
 
 use super::ebipla::Ebipla;
 use super::ebipla_full::EbiplaFull;
+use super::ebipla_underdamped::EbiplaUnderdamped;
 use super::lebm::Lebm;
 use super::testing::{Bench, SIGMA, numbers};
+use crate::kinetic::tests::exponential_variance;
 
 const POINTS: i64 = 400;
 
@@ -60,15 +62,16 @@ fn shifted_bench(batch: i64) -> Bench {
 fn fixed_point(y: &[Vec<f64>], variance: impl Fn(f64) -> f64) -> [f64; 3] {
     let (mut w, mut a) = (1.0, [0.0, 0.0]);
     let n = y.len() as f64;
-    for _ in 0..5000 {
+    for _ in 0..500 {
         let v = 1.0 / (1.0 + w * w / (SIGMA * SIGMA));
+        let sampled = variance(v);
         let (mut mean, mut products, mut squares) = ([0.0, 0.0], 0.0, 0.0);
         for point in y {
             for d in 0..2 {
                 let x = v * (a[d] + w * point[d] / (SIGMA * SIGMA));
                 mean[d] += x / n;
                 products += x * point[d];
-                squares += x * x + variance(v);
+                squares += x * x + sampled;
             }
         }
         (w, a) = (products / squares, mean);
@@ -132,6 +135,27 @@ fn ebipla_with_warm_up_reaches_the_maximiser() {
 fn ebipla_full_reaches_the_maximiser() {
     let config: EbiplaFull = options(json!({ "particles": 10, "step_size": 0.01, "step_unit": "raw" }));
     assert_reached(train(config, POINTS, 12_000, |v| inflated(v, 0.01)));
+}
+
+/// OBABO's variance for a target of variance v is v/(1 − h²/4v).
+#[test]
+fn ebipla_underdamped_reaches_the_maximiser() {
+    let config: EbiplaUnderdamped = options(json!({
+        "particles": 10, "step_size": 0.2, "friction": 4.0, "step_unit": "raw", "integrator": "obabo",
+    }));
+    assert_reached(train(config, 100, 4000, |v| v / (1.0 - 0.04 / (4.0 * v))));
+}
+
+/// The exponential integrator's bias is worked out where it is tested, for variance 1 to which x, h and c are scaled.
+#[test]
+fn ebipla_underdamped_with_moving_parameters_reaches_the_maximiser() {
+    let (h, c) = (0.05, 3.0);
+    let config: EbiplaUnderdamped = options(json!({
+        "particles": 10, "step_size": h, "friction": c, "step_unit": "raw", "integrator": "exponential",
+        "parameters": "momentum",
+    }));
+    let variance = |v: f64| v * exponential_variance(c * v.sqrt(), h / v.sqrt());
+    assert_reached(train(config, POINTS, 4000, variance));
 }
 
 #[test]

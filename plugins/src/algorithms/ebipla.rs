@@ -256,11 +256,7 @@ impl Particles {
 
 impl Clouds for Particles {
     fn shape(&self) -> [usize; 3] {
-        [
-            self.store.points(),
-            self.store.particles(),
-            self.store.latent_dim(),
-        ]
+        self.store.shape()
     }
 
     fn settled(&self, start: usize, count: usize, now: u64, random: &mut Random) -> Tensor {

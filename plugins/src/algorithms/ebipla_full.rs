@@ -53,8 +53,7 @@ impl Plugin for EbiplaFull {
         let DataFacts { count, .. } = scope.data;
         anyhow::ensure!(
             scope.batch_size == count,
-            "every iteration takes all data points: run.batch_size must be {count}, found {}",
-            scope.batch_size
+            "every iteration takes all data points: run.batch_size must be the number of training points"
         );
         let mut draws = scope.random.stream("particle_initialisation", 0);
         Ok(Box::new(AllParticles {
@@ -149,11 +148,7 @@ impl AllParticles {
 
 impl Clouds for AllParticles {
     fn shape(&self) -> [usize; 3] {
-        [
-            self.store.points(),
-            self.store.particles(),
-            self.store.latent_dim(),
-        ]
+        self.store.shape()
     }
 
     fn settled(&self, start: usize, count: usize, _: u64, _: &mut Random) -> Tensor {

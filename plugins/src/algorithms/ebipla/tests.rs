@@ -198,6 +198,53 @@ fn lazy_and_eager_noise_have_the_law_that_the_paper_states() {
     }
 }
 
+/// Inner steps of the warm-up have the full noise, and noise is due from the iteration that ends it.
+///
+/// In the warm-up, a point of the batch takes J inner steps: 2h'τ(1 + c² + … + c^{2(J−1)}) with c = 1 − h'(1 + w²/σ²), and
+/// nothing happens to the others. Then each cloud is doubled, and a point that is in no batch gets 2hτ/L in each of the
+/// iterations left. Tolerance as above.
+#[test]
+fn noise_has_its_law_in_and_after_the_warm_up() {
+    let (h, warm_h, temperature) = (0.02, 0.015, 0.7);
+    for noise in [Noise::Lazy, Noise::Eager] {
+        let config = |temperature| Ebipla {
+            particles: 40_000,
+            step_size: h,
+            step_unit: StepUnit::Raw,
+            temperature,
+            noise,
+            losses_at: LossesAt::Previous,
+            warmup: Some(WarmUp {
+                steps: 1,
+                particles: 20_000,
+                step_size: warm_h,
+                inner_steps: 3,
+            }),
+        };
+        let run = |temperature: f64| {
+            let mut bench = Bench::new(5, 2);
+            let mut algorithm = bench.build(config(temperature));
+            bench.step(&mut *algorithm, 0, &[1, 2]);
+            let warm = clouds(&*algorithm, 1);
+            for k in 1..4 {
+                bench.step(&mut *algorithm, k, &[1, 3]);
+            }
+            (warm, clouds(&*algorithm, 4))
+        };
+        let ((warm, end), (still, _)) = (run(temperature), run(0.0));
+        let kept = (1.0 - warm_h * (1.0 + f64::from(W * W) / (SIGMA * SIGMA))).powi(2);
+        let inner = 2.0 * warm_h * temperature * (1.0 + kept + kept * kept);
+        close_in_law(spread(&warm[1], &still[1], 1.0), inner);
+        assert_eq!(
+            warm[0], still[0],
+            "a point outside the batch moved during warm-up"
+        );
+        let doubled = [warm[0].clone(), warm[0].clone()].concat();
+        close_in_law(spread(&end[0], &doubled, 1.0), 3.0 * 2.0 * h * temperature / 2.5);
+        assert_ne!(end[0][0], end[0][20_000], "copies go their own ways");
+    }
+}
+
 fn frozen() -> OptimizerConfig {
     OptimizerConfig {
         lr: 1e-30,
