@@ -207,7 +207,7 @@ fn unknown_things_are_refused_with_the_nearest_name() {
     );
     refused(
         &with("generator: { name: linear }\n", ""),
-        &["generator.name: missing", "valid: linear"],
+        &["generator.name: missing", "valid: identity, linear"],
     );
 }
 
