@@ -162,7 +162,7 @@ fn overrides_are_typed_by_what_the_option_expects() {
 }
 
 #[test]
-fn the_issue_of_the_missing_underscore() {
+fn a_missing_underscore_is_suggested() {
     let scratch = Scratch::new();
     let arguments = ["--recipe", "quickstart.yaml", "--set", "prior_sampler.stepsize=1"];
     scratch.runner(&arguments).refused(&[

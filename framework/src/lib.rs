@@ -61,6 +61,7 @@ pub mod gradient;
 mod metric;
 mod model;
 mod optimizer;
+mod panics;
 mod parameters;
 mod particles;
 mod prior_sampler;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::arguments::DescribeArguments;
-use super::{Session, print};
+use super::{Program, print};
 use crate::recipe::Problem;
 use crate::registry::{OptionSpec, OptionType};
 
@@ -12,11 +12,11 @@ use crate::registry::{OptionSpec, OptionType};
 #[error("{0}")]
 pub struct Unknown(Problem);
 
-pub fn describe(session: &Session, arguments: &DescribeArguments) -> anyhow::Result<()> {
-    let Some(plugin) = session.registry.find(arguments.kind, &arguments.name) else {
+pub fn describe(program: &Program, arguments: &DescribeArguments) -> anyhow::Result<()> {
+    let Some(plugin) = program.registry.find(arguments.kind, &arguments.name) else {
         let message = format!("no {} is called `{}`", arguments.kind, arguments.name);
         let problem = Problem::at("", None, message);
-        let names = session.registry.names(arguments.kind);
+        let names = program.registry.names(arguments.kind);
         return Err(Unknown(problem.with_names(&arguments.name, names)).into());
     };
     let options = plugin.options();

@@ -3,17 +3,17 @@
 use serde_json::json;
 
 use super::arguments::ListArguments;
-use super::{Session, print};
+use super::{Program, print};
 use crate::Kind;
 
-pub fn list(session: &Session, arguments: &ListArguments) -> anyhow::Result<()> {
+pub fn list(program: &Program, arguments: &ListArguments) -> anyhow::Result<()> {
     let kinds: Vec<_> = Kind::ALL
         .into_iter()
         .filter(|kind| arguments.kind.is_none_or(|wanted| wanted == *kind))
         .collect();
     let plugins: Vec<_> = kinds
         .iter()
-        .flat_map(|kind| session.registry.of_kind(*kind))
+        .flat_map(|kind| program.registry.of_kind(*kind))
         .collect();
     if arguments.json {
         let rows: Vec<_> = plugins
@@ -34,7 +34,7 @@ pub fn list(session: &Session, arguments: &ListArguments) -> anyhow::Result<()> 
     let mut text = String::new();
     for kind in kinds {
         text += &format!("{kind}\n");
-        for plugin in session.registry.of_kind(kind) {
+        for plugin in program.registry.of_kind(kind) {
             text += &format!("  {:<width$}  {}\n", plugin.name, plugin.summary());
         }
     }

@@ -8,10 +8,10 @@ mod list;
 mod run;
 mod show;
 
-use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::panics::{self, caught};
 use crate::recipe::{RecipeFolders, Request};
 use crate::registry::{Registry, RegistryError};
 use crate::run::{Diverged, Log};
@@ -52,13 +52,13 @@ impl Home {
 }
 
 /// What commands work with.
-struct Session {
+struct Program {
     home: Home,
     registry: Registry,
     log: Log,
 }
 
-impl Session {
+impl Program {
     fn recipe(&self, arguments: &RecipeArguments) -> Result<Recipe, RecipeError> {
         let request = Request {
             recipe: arguments.recipe.clone(),
@@ -76,13 +76,8 @@ pub fn main(home: Home) -> ExitCode {
         .complete();
 
     let command = Command::parse();
-    // libtorch's errors arrive as panics. Say what they say, and nothing of our insides unless asked.
-    if std::env::var_os("RUST_BACKTRACE").is_none_or(|value| value == "0") {
-        panic::set_hook(Box::new(|_| {}));
-    }
-    let result = panic::catch_unwind(AssertUnwindSafe(|| dispatch(command, home)));
-    let result =
-        result.unwrap_or_else(|payload| Err(anyhow::anyhow!("internal error: {}", panic_text(&*payload))));
+    panics::silence();
+    let result = caught(|| dispatch(command, home));
     match result {
         Ok(code) => code,
         Err(error) => {
@@ -94,17 +89,17 @@ pub fn main(home: Home) -> ExitCode {
 }
 
 fn dispatch(command: Command, home: Home) -> anyhow::Result<ExitCode> {
-    let session = Session {
+    let program = Program {
         home,
         registry: Registry::collect()?,
         log: Log::start(),
     };
     match command {
-        Command::Run(arguments) => return run::run(&session, &arguments),
-        Command::List(arguments) => list::list(&session, &arguments)?,
-        Command::Describe(arguments) => describe::describe(&session, &arguments)?,
-        Command::Show(arguments) => show::show(&session, &arguments)?,
-        Command::Check(arguments) => check::check(&session, &arguments)?,
+        Command::Run(arguments) => return run::run(&program, &arguments),
+        Command::List(arguments) => list::list(&program, &arguments)?,
+        Command::Describe(arguments) => describe::describe(&program, &arguments)?,
+        Command::Show(arguments) => show::show(&program, &arguments)?,
+        Command::Check(arguments) => check::check(&program, &arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -117,19 +112,6 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     } else {
         FAILED
     }
-}
-
-/// The first lines of a panic, without libtorch's C++ stack.
-fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| payload.downcast_ref::<&str>().copied())
-        .unwrap_or("unknown");
-    let end = text
-        .find("\\nException raised from")
-        .or_else(|| text.find("\nException raised from"));
-    text[..end.unwrap_or(text.len())].to_owned()
 }
 
 /// Prints to standard output; a reader that went away (`| head`) is not an error.

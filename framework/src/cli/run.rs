@@ -4,21 +4,21 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::arguments::RunArguments;
-use super::{Session, exit_code, print};
+use super::{Program, exit_code, print};
 use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, Size, train};
 
-pub fn run(session: &Session, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
-    let recipe = session.recipe(&arguments.recipe)?;
-    let experiment = Experiment::build(recipe, &session.registry, Size::Full)?;
+pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
+    let recipe = program.recipe(&arguments.recipe)?;
+    let experiment = Experiment::build(recipe, &program.registry, Size::Full)?;
     let interrupt = Interrupt::listen()?;
     let folder = RunFolder::create(&arguments.out, &experiment.recipe)?;
-    session.log.write_to(folder.path())?;
+    program.log.write_to(folder.path())?;
     tracing::info!("run folder: {}", folder.path().display());
     let trained = train(
         experiment,
         &folder,
-        session.home.sources.as_deref(),
-        &session.log,
+        program.home.sources.as_deref(),
+        &program.log,
         &interrupt,
     );
     let outcome = match trained {

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::arguments::ShowArguments;
-use super::{Session, print};
+use super::{Program, print};
 
-pub fn show(session: &Session, arguments: &ShowArguments) -> anyhow::Result<()> {
-    let recipe = session.recipe(&arguments.recipe)?;
+pub fn show(program: &Program, arguments: &ShowArguments) -> anyhow::Result<()> {
+    let recipe = program.recipe(&arguments.recipe)?;
     let rows: Vec<_> = recipe.origins().collect();
     if arguments.json {
         let origins: serde_json::Map<_, _> = rows

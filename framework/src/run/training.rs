@@ -8,6 +8,7 @@ use tch::Kind;
 use super::progress::Progress;
 use super::provenance::Provenance;
 use super::{Experiment, Interrupt, Log, RunFolder};
+use crate::panics::caught;
 use crate::record::{self, DumpFacts, MetricsFile, Moment, TensorBoard};
 use crate::{Scalars, Split};
 
@@ -46,7 +47,7 @@ pub fn train(
     let mut provenance = Provenance::at_start(sources, experiment.device, recipe.hash(), recipe.run.seed);
     folder.write("provenance.json", &provenance.to_json()?)?;
 
-    let outcome = Run::start(&mut experiment, folder.path(), log).and_then(|run| run.until_done(interrupt));
+    let outcome = caught(|| Run::start(&mut experiment, folder.path(), log)?.until_done(interrupt));
 
     provenance.ended(match &outcome {
         Ok(Outcome::Finished) => "finished".to_owned(),
@@ -177,14 +178,7 @@ impl<'a> Run<'a> {
                     .map(|(name, number)| (name, Value::from(number))),
             );
             let path = self.folder.join("evaluation.json");
-            record::write_bytes(
-                &path,
-                format!(
-                    "{:#}
-",
-                    Value::Object(all)
-                ),
-            )?;
+            record::write_bytes(&path, format!("{:#}\n", Value::Object(all)))?;
         }
         Ok(())
     }
