@@ -4,14 +4,33 @@ use ebipla_framework::prelude::*;
 
 use super::statistics::statistics;
 
-/// x ← x − γ·drift(∇U(x)) + √(2γτ)ξ.
+/// x ← x − γ·drift(∇U(x)) + √(2γτ)ξ: the options and the chains that `ula` and `tamed_ula` share.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Langevin {
+    /// Steps J of each chain. [steps]
+    #[schemars(range(min = 1))]
     pub steps: u32,
+    /// Step size γ, a raw Euler–Maruyama step. [latent units²]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub step_size: f64,
+    /// Temperature τ: 1 samples exp(−U), 0 descends without noise. [1]
+    #[schemars(range(min = 0.0))]
     pub temperature: f64,
 }
 
+impl Default for Langevin {
+    fn default() -> Self {
+        Self {
+            steps: 60,
+            step_size: 0.1,
+            temperature: 1.0,
+        }
+    }
+}
+
 impl Langevin {
+    /// Runs the chains; `drift` is given the gradients.
     pub fn run(
         &self,
         energy: &dyn Energy,

@@ -5,29 +5,9 @@ use ebipla_framework::prelude::*;
 use super::langevin::Langevin;
 
 /// Tamed Langevin chains: x ← x − γ∇U(x)/(1 + γ‖∇U(x)‖) + √(2γτ)ξ.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct TamedUla {
-    /// Steps J of each chain. [steps]
-    #[schemars(range(min = 1))]
-    steps: u32,
-    /// Step size γ, a raw Euler–Maruyama step. [latent units²]
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
-    step_size: f64,
-    /// Temperature τ: 1 samples exp(−U), 0 descends without noise. [1]
-    #[schemars(range(min = 0.0))]
-    temperature: f64,
-}
-
-impl Default for TamedUla {
-    fn default() -> Self {
-        Self {
-            steps: 60,
-            step_size: 0.1,
-            temperature: 1.0,
-        }
-    }
-}
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct TamedUla(Langevin);
 
 impl Plugin for TamedUla {
     type Builds = dyn PriorSampler;
@@ -39,19 +19,14 @@ impl Plugin for TamedUla {
 
 impl PriorSampler for TamedUla {
     fn sample(&self, energy: &dyn Energy, start: Tensor, draws: &mut Draws) -> anyhow::Result<Chains> {
-        let langevin = Langevin {
-            steps: self.steps,
-            step_size: self.step_size,
-            temperature: self.temperature,
-        };
-        langevin.run(energy, &start, draws, |gradient| {
+        self.0.run(energy, &start, draws, |gradient| {
             let norm = gradient.norm_scalaropt_dim(2.0, 1, true);
-            gradient / (norm * self.step_size + 1.0)
+            gradient / (norm * self.0.step_size + 1.0)
         })
     }
 
     fn gradient_evaluations(&self) -> u64 {
-        self.steps.into()
+        self.0.steps.into()
     }
 }
 
@@ -68,22 +43,22 @@ mod tests {
     /// γ/3·(E|x|⁵ − E|x|³E x²) = γ/3·(8 − 2)√(2/π) = 1.596γ; the step itself adds γ/2. At γ = 0.005 that is 1.05 %.
     #[test]
     fn stationary_variance_for_small_steps() {
-        let sampler = TamedUla {
+        let sampler = TamedUla(Langevin {
             steps: 1600,
             step_size: 0.005,
             temperature: 1.0,
-        };
+        });
         assert_moments(&end_of_many(&sampler), 1.0105);
     }
 
     /// A drift of at most one unit a step: from far away, with a step at which plain Langevin chains explode.
     #[test]
     fn a_steep_energy_does_not_throw_it_off() {
-        let sampler = TamedUla {
+        let sampler = TamedUla(Langevin {
             steps: 100,
             step_size: 5.0,
             temperature: 0.0,
-        };
+        });
         let x = end(&sampler, Tensor::from_slice(&[1e3f32, -50.0]).view([2, 1]));
         // Each step moves 1e3 by γ·1e3/(1 + γ·1e3) ≈ 1, up to 2e-4.
         let x = Vec::<f64>::try_from(x.view(-1).to_kind(tch::Kind::Double)).unwrap_or_default();

@@ -5,29 +5,9 @@ use ebipla_framework::prelude::*;
 use super::langevin::Langevin;
 
 /// Unadjusted Langevin chains: x ← x − γ∇U(x) + √(2γτ)ξ.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Ula {
-    /// Steps J of each chain. [steps]
-    #[schemars(range(min = 1))]
-    steps: u32,
-    /// Step size γ, a raw Euler–Maruyama step. [latent units²]
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
-    step_size: f64,
-    /// Temperature τ: 1 samples exp(−U), 0 descends without noise. [1]
-    #[schemars(range(min = 0.0))]
-    temperature: f64,
-}
-
-impl Default for Ula {
-    fn default() -> Self {
-        Self {
-            steps: 60,
-            step_size: 0.1,
-            temperature: 1.0,
-        }
-    }
-}
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Ula(Langevin);
 
 impl Plugin for Ula {
     type Builds = dyn PriorSampler;
@@ -39,16 +19,11 @@ impl Plugin for Ula {
 
 impl PriorSampler for Ula {
     fn sample(&self, energy: &dyn Energy, start: Tensor, draws: &mut Draws) -> anyhow::Result<Chains> {
-        let langevin = Langevin {
-            steps: self.steps,
-            step_size: self.step_size,
-            temperature: self.temperature,
-        };
-        langevin.run(energy, &start, draws, |gradient| gradient)
+        self.0.run(energy, &start, draws, |gradient| gradient)
     }
 
     fn gradient_evaluations(&self) -> u64 {
-        self.steps.into()
+        self.0.steps.into()
     }
 }
 
@@ -63,11 +38,11 @@ mod tests {
     #[test]
     fn stationary_variance_has_the_known_discretisation_bias() {
         for (step_size, temperature) in [(0.3, 1.0), (0.3, 0.5), (0.05, 1.0)] {
-            let ula = Ula {
+            let ula = Ula(Langevin {
                 steps: 400,
                 step_size,
                 temperature,
-            };
+            });
             assert_moments(&end_of_many(&ula), temperature / (1.0 - step_size / 2.0));
         }
     }
@@ -75,11 +50,11 @@ mod tests {
     /// Without noise, x after J steps is (1 − γ)^J x.
     #[test]
     fn at_temperature_zero_it_descends() {
-        let ula = Ula {
+        let ula = Ula(Langevin {
             steps: 3,
             step_size: 0.5,
             temperature: 0.0,
-        };
+        });
         let x = end(&ula, Tensor::from_slice(&[8f32, -16.0]).view([2, 1]));
         assert!(x.equal(&Tensor::from_slice(&[1f32, -2.0]).view([2, 1])));
     }
