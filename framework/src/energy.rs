@@ -20,14 +20,14 @@ pub trait Energy {
         (values.detach(), gradient)
     }
 
-    /// E[∇_α U(x)] under the prior itself, one tensor per parameter, where it is known in closed form.
-    fn prior_expectation(&self) -> Option<Vec<Tensor>> {
-        None
-    }
-
     /// ∇ₓU(x) alone.
     fn gradient(&self, x: &Tensor) -> Tensor {
         self.value_and_gradient(x).1
+    }
+
+    /// E[∇_α U(x)] under the prior itself, one tensor per parameter, where it is known in closed form.
+    fn prior_expectation(&self) -> Option<Vec<Tensor>> {
+        None
     }
 }
 

@@ -36,18 +36,18 @@ impl Langevin {
         energy: &dyn Energy,
         start: &Tensor,
         draws: &mut Draws,
-        drift: impl Fn(Tensor) -> Tensor,
+        drift: impl Fn(&Tensor) -> Tensor,
     ) -> anyhow::Result<Chains> {
         let _guard = tch::no_grad_guard();
         let noise_scale = (2.0 * self.step_size * self.temperature).sqrt();
         let mut x = start.copy();
+        let mut gradient = x.zeros_like();
         for _ in 0..self.steps {
-            let drift = drift(energy.gradient(&x));
-            x -= drift * self.step_size;
+            gradient = energy.gradient(&x);
+            x -= drift(&gradient) * self.step_size;
             x += draws.normal_like(&x) * noise_scale;
         }
-        let (value, gradient) = energy.value_and_gradient(&x);
-        let statistics = statistics(start, &x, &value, &gradient);
+        let statistics = statistics(start, &x, &energy.energy(&x), &gradient);
         Ok(Chains { last: x, statistics })
     }
 }

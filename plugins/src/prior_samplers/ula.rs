@@ -19,7 +19,7 @@ impl Plugin for Ula {
 
 impl PriorSampler for Ula {
     fn sample(&self, energy: &dyn Energy, start: Tensor, draws: &mut Draws) -> anyhow::Result<Chains> {
-        self.0.run(energy, &start, draws, |gradient| gradient)
+        self.0.run(energy, &start, draws, Tensor::shallow_clone)
     }
 
     fn gradient_evaluations(&self) -> u64 {
