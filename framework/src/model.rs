@@ -34,6 +34,12 @@ pub enum Wanted {
 }
 
 impl Model {
+    /// Handles to all parameters: α, then β.
+    pub fn parameters(&self) -> Vec<Tensor> {
+        let networks = [self.energy.parameters(), self.generator.parameters()];
+        networks.iter().flat_map(|network| network.tensors()).collect()
+    }
+
     /// V(x, y) = ‖y − g(x)‖²/(2σ²) for each row.
     pub fn reconstruction(&self, x: &Tensor, y: &Tensor) -> Tensor {
         let difference = self.generator.generate(x) - y;

@@ -42,9 +42,8 @@ fn train(
     for k in 0..steps {
         bench.step(&mut *algorithm, k, batches[k as usize % batches.len()]);
         if k >= steps / 2 {
-            let a = bench.parameter(bench.model.energy.parameters());
-            let w = bench.parameter(bench.model.generator.parameters())[0];
-            for (sum, value) in sums.iter_mut().zip([w, a[0], a[1]]) {
+            let [a0, a1, w] = bench.parameters();
+            for (sum, value) in sums.iter_mut().zip([w, a0, a1]) {
                 *sum += value / (steps - steps / 2) as f64;
             }
         }

@@ -1,9 +1,9 @@
 //! EBIPLA on all data points at once, with noise on the parameters (the paper's Algorithm 1).
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, ParticleStore, Random, Wanted, gradient};
-use tch::Kind;
+use ebipla_framework::{Clouds, DataFacts, ParticleStore, Random, Wanted};
 
+use super::parameter_step::{Gradients, PriorTerm, record};
 use super::posterior::{StepUnit, joint_of_clouds};
 
 /// EBIPLA in full (Algorithm 1): every particle in every iteration, parameters by Euler–Maruyama, no optimiser.
@@ -82,17 +82,8 @@ impl Algorithm for AllParticles {
         let mut scalars = Scalars::new();
         let mut x = self.store.gather(step.indices);
         let joint = joint_of_clouds(step.model, &x, step.data, Wanted::LatentsAndParameters);
-        let prior = self.prior_expectation(&mut step, &mut scalars)?;
-
-        // 1/(MN) Σ ∇φ, with the expectation under the prior taken off for α: eqs. (alpha-update) and (beta-update).
-        let count = joint.prior.numel() as f64;
-        let energy: Vec<_> = joint
-            .energy
-            .iter()
-            .zip(prior)
-            .map(|(sum, prior)| sum / count - prior)
-            .collect();
-        let generator: Vec<_> = joint.generator.iter().map(|sum| sum / count).collect();
+        let prior = self.prior_term(&mut step, &mut scalars)?;
+        let gradients = Gradients::of(&joint, &prior);
 
         let mut draws = step.random.stream("particles", step.number);
         let noise_variance = 2.0 * self.raw_step * self.config.temperature;
@@ -101,21 +92,12 @@ impl Algorithm for AllParticles {
         self.store.scatter(step.indices, &x);
 
         let _guard = tch::no_grad_guard();
-        let parameter_noise = (noise_variance / count).sqrt();
-        let parameters = [step.model.energy.parameters(), step.model.generator.parameters()];
-        let parameters = parameters.into_iter().flat_map(|parameters| parameters.tensors());
-        for (mut parameter, gradient) in parameters.zip(energy.iter().chain(&generator)) {
+        let parameter_noise = (noise_variance / joint.prior.numel() as f64).sqrt();
+        for (mut parameter, gradient) in step.model.parameters().into_iter().zip(gradients.all()) {
             let noise = draws.normal_like(&parameter) * parameter_noise;
             let _ = parameter.g_add_(&(noise - gradient * self.raw_step));
         }
-
-        let mean = |values: &Tensor| values.mean(Kind::Float);
-        scalars.add("loss/generator", &mean(&joint.reconstruction));
-        scalars.add("energy/posterior", &mean(&joint.prior));
-        scalars.add("gradient_norm/energy", &gradient::norm(&energy));
-        if !generator.is_empty() {
-            scalars.add("gradient_norm/generator", &gradient::norm(&generator));
-        }
+        record(&joint, &prior, &gradients, &mut scalars);
         Ok(scalars)
     }
 
@@ -129,20 +111,17 @@ impl Algorithm for AllParticles {
 }
 
 impl AllParticles {
-    /// E[∇_α U] under the prior, exactly or from chains.
-    fn prior_expectation(&self, step: &mut Step, scalars: &mut Scalars) -> anyhow::Result<Vec<Tensor>> {
-        if self.config.prior == PriorExpectation::Exact {
-            let exact = step.model.energy.prior_expectation();
-            return exact.ok_or_else(|| {
+    /// E[∇_α U] under the prior, exactly or from one chain per data point.
+    fn prior_term(&self, step: &mut Step, scalars: &mut Scalars) -> anyhow::Result<PriorTerm> {
+        match self.config.prior {
+            PriorExpectation::Exact => PriorTerm::exact(step.model).ok_or_else(|| {
                 anyhow::anyhow!("algorithm.prior is exact, but this energy has no closed form; use `sampled`")
-            });
+            }),
+            PriorExpectation::Sampled => {
+                let samples = step.sample_prior(step.indices.size()[0], scalars)?;
+                Ok(PriorTerm::sampled(step.model, &samples))
+            }
         }
-        let chains = step.indices.size()[0];
-        let samples = step.sample_prior(chains, scalars)?;
-        let energies = step.model.energy.energy(&samples);
-        let sums = gradient::gradients(&energies, &step.model.energy.parameters().tensors());
-        scalars.add("energy/prior", &energies.mean(Kind::Float));
-        Ok(sums.into_iter().map(|sum| sum / chains as f64).collect())
     }
 }
 
@@ -172,7 +151,7 @@ mod tests {
     const H: f64 = 0.01;
 
     /// Parameters (a₀, a₁, w) and particles after one iteration, numbered `k`, from the same start.
-    fn after_one_step(temperature: f64, k: u64) -> (Vec<f64>, Vec<Vec<f64>>, Bench) {
+    fn after_one_step(temperature: f64, k: u64) -> ([f64; 3], Vec<Vec<f64>>, Bench) {
         let mut bench = Bench::new(4, 4);
         let mut algorithm = bench.build(EbiplaFull {
             particles: 2,
@@ -186,9 +165,7 @@ mod tests {
             .clouds()
             .unwrap()
             .settled(0, 4, k + 1, &mut Random::new(0));
-        let mut parameters = bench.parameter(bench.model.energy.parameters());
-        parameters.extend(bench.parameter(bench.model.generator.parameters()));
-        (parameters, numbers(&clouds.view([8, 2])), bench)
+        (bench.parameters(), numbers(&clouds.view([8, 2])), bench)
     }
 
     /// Eqs. (alpha-update-inexact), (beta-update-inexact) and (x-update-inexact) without their noise, written out.

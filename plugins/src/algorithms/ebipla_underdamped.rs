@@ -3,7 +3,7 @@
 use ebipla_framework::prelude::*;
 use ebipla_framework::{Clouds, DataFacts, Joint, ParticleStore, Random, Wanted};
 
-use super::parameter_step::{Gradients, record, update_parameters};
+use super::parameter_step::{Gradients, PriorTerm, record, update_parameters};
 use super::posterior::joint_of_clouds;
 use crate::kinetic::{Integrator, Kinetic, Phase};
 
@@ -130,9 +130,10 @@ impl Algorithm for MovingParticles {
         match self.parameter_step {
             ParameterStep::Optimizer => update_parameters(&mut step, &joint, &prior, &mut scalars),
             ParameterStep::Momentum => {
-                let gradients = Gradients::of(step.model, &joint, &prior);
+                let prior = PriorTerm::sampled(step.model, &prior);
+                let gradients = Gradients::of(&joint, &prior);
                 self.move_parameters(&mut step, &gradients);
-                record(&joint, &gradients, &mut scalars);
+                record(&joint, &prior, &gradients, &mut scalars);
             }
         }
         Ok(scalars)
@@ -169,8 +170,7 @@ impl MovingParticles {
     }
 
     fn move_parameters(&mut self, step: &mut Step, gradients: &Gradients) {
-        let networks = [step.model.energy.parameters(), step.model.generator.parameters()];
-        let parameters: Vec<_> = networks.iter().flat_map(|network| network.tensors()).collect();
+        let parameters = step.model.parameters();
         if self.parameter_velocities.is_empty() {
             self.parameter_velocities = parameters
                 .iter()
@@ -178,10 +178,9 @@ impl MovingParticles {
                 .collect();
         }
         let mut draws = step.random.stream("parameters", step.number);
-        let gradients = gradients.energy.iter().chain(&gradients.generator);
         for ((mut parameter, gradient), velocity) in parameters
             .into_iter()
-            .zip(gradients)
+            .zip(gradients.all())
             .zip(&mut self.parameter_velocities)
         {
             let mut phase = Phase {
@@ -218,7 +217,7 @@ mod tests {
     use super::*;
     use crate::algorithms::testing::Bench;
 
-    fn parameters_after_one_step(temperature: f64, k: u64) -> Vec<f64> {
+    fn parameters_after_one_step(temperature: f64, k: u64) -> [f64; 3] {
         let mut bench = Bench::new(4, 4);
         let mut algorithm = bench.build(EbiplaUnderdamped {
             particles: 2,
@@ -230,9 +229,7 @@ mod tests {
             integrator: Integrator::Exponential,
         });
         bench.step(&mut *algorithm, k, &[0, 1, 2, 3]);
-        let mut parameters = bench.parameter(bench.model.energy.parameters());
-        parameters.extend(bench.parameter(bench.model.generator.parameters()));
-        parameters
+        bench.parameters()
     }
 
     /// From rest, one step's noise in a parameter has variance τ(2ch + 4ψ₀ − ψ₀² − 3)/c²/(MN), with MN = 8.

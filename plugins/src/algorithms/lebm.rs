@@ -94,7 +94,7 @@ inventory::submit! { Registration::of::<Lebm>("lebm") }
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, close, numbers};
+    use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, all_close, numbers};
     use ebipla_framework::Random;
     use tch::{Device, Kind};
 
@@ -128,12 +128,14 @@ mod tests {
             }
         }
         bench.step(&mut *algorithm, 0, &[3, 1]);
-        let found = bench.parameter(bench.model.energy.parameters());
-        close(found[0], a[0] - RATE * gradient_a[0]);
-        close(found[1], a[1] - RATE * gradient_a[1]);
-        close(
-            bench.parameter(bench.model.generator.parameters())[0],
-            w - RATE * gradient_w,
+        let moved = |start: f64, gradient: f64| start - RATE * gradient;
+        all_close(
+            bench.parameters(),
+            [
+                moved(a[0], gradient_a[0]),
+                moved(a[1], gradient_a[1]),
+                moved(w, gradient_w),
+            ],
         );
     }
 

@@ -185,10 +185,12 @@ impl Bench {
         }
     }
 
-    /// The first of some parameters, as plain numbers.
-    pub fn parameter(&self, of: &Parameters) -> Vec<f64> {
-        let (_, tensor) = of.named().next().unwrap();
-        Vec::<f64>::try_from(tensor.detach().to_kind(Kind::Double).view(-1)).unwrap()
+    /// a₀, a₁ and w.
+    pub fn parameters(&self) -> [f64; 3] {
+        let all = Tensor::cat(&self.model.parameters(), 0)
+            .detach()
+            .to_kind(Kind::Double);
+        Vec::<f64>::try_from(all).unwrap().try_into().unwrap()
     }
 }
 
@@ -204,4 +206,12 @@ pub fn close(found: f64, expected: f64) {
         (found - expected).abs() < 2e-5 * expected.abs().max(1.0),
         "{found} for {expected}"
     );
+}
+
+/// The same for several numbers.
+#[track_caller]
+pub fn all_close<const N: usize>(found: [f64; N], expected: [f64; N]) {
+    for (found, expected) in found.into_iter().zip(expected) {
+        close(found, expected);
+    }
 }

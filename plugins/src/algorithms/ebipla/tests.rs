@@ -4,7 +4,7 @@
 use ebipla_framework::{Optimizer, OptimizerConfig};
 
 use super::*;
-use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, close, numbers};
+use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, all_close, close, numbers};
 
 /// The particles of all data points as plain numbers, `[point][particle][dimension]`.
 fn clouds(algorithm: &dyn Algorithm, now: u64) -> Vec<Vec<Vec<f64>>> {
@@ -90,12 +90,14 @@ fn one_iteration_without_noise_is_what_the_formulas_say() {
         {
             close(*found, *expected);
         }
-        let found = bench.parameter(bench.model.energy.parameters());
-        close(found[0], a[0] - RATE * gradient_a[0]);
-        close(found[1], a[1] - RATE * gradient_a[1]);
-        close(
-            bench.parameter(bench.model.generator.parameters())[0],
-            w - RATE * gradient_w,
+        let moved = |start: f64, gradient: f64| start - RATE * gradient;
+        all_close(
+            bench.parameters(),
+            [
+                moved(a[0], gradient_a[0]),
+                moved(a[1], gradient_a[1]),
+                moved(w, gradient_w),
+            ],
         );
     }
 }
@@ -123,13 +125,13 @@ fn warm_up_without_noise_takes_inner_steps_then_replicates_and_drifts() {
     };
     let y = numbers(&bench.data);
     let mut expected = clouds(&*algorithm, 0);
-    let mut parameters = (A.map(f64::from).to_vec(), f64::from(W));
+    let mut parameters = bench.parameters();
     for (k, (inner, h)) in [(3, 0.01), (1, 0.02)].into_iter().enumerate() {
         for (m, cloud) in expected.iter_mut().enumerate() {
             for x in cloud.iter_mut() {
                 for d in 0..2 {
                     for _ in 0..inner {
-                        drift(&mut x[d], y[m][d], parameters.0[d], parameters.1, h);
+                        drift(&mut x[d], y[m][d], parameters[d], parameters[2], h);
                     }
                 }
             }
@@ -149,10 +151,7 @@ fn warm_up_without_noise_takes_inner_steps_then_replicates_and_drifts() {
         {
             close(*found, *expected);
         }
-        parameters = (
-            bench.parameter(bench.model.energy.parameters()),
-            bench.parameter(bench.model.generator.parameters())[0],
-        );
+        parameters = bench.parameters();
     }
 }
 
