@@ -25,6 +25,11 @@ pub trait Energy {
         self.value_and_gradient(x).1
     }
 
+    /// The energy at its present parameters, in a form that is faster to evaluate many times, as chains do.
+    fn frozen(&self) -> Option<Box<dyn Energy + '_>> {
+        None
+    }
+
     /// E[∇_α U(x)] under the prior itself, one tensor per parameter, where it is known in closed form.
     fn prior_expectation(&self) -> Option<Vec<Tensor>> {
         None

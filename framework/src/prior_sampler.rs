@@ -21,7 +21,15 @@ pub trait PriorSampler {
         draws: &mut Draws,
     ) -> anyhow::Result<Chains> {
         let start = draws.normal(&[count, model.generator.latent_dim()], device);
-        self.sample(model.energy.as_ref(), start, draws)
+        self.sample_frozen(model.energy.as_ref(), start, draws)
+    }
+
+    /// The same as [`sample`](Self::sample), with the energy in its fastest form.
+    fn sample_frozen(&self, energy: &dyn Energy, start: Tensor, draws: &mut Draws) -> anyhow::Result<Chains> {
+        match energy.frozen() {
+            Some(frozen) => self.sample(frozen.as_ref(), start, draws),
+            None => self.sample(energy, start, draws),
+        }
     }
 
     /// How many gradients ∇U one call takes per chain.

@@ -1,7 +1,13 @@
 //! A multi-layer perceptron as energy, with its gradient by hand.
 
+mod activation;
+mod frozen;
+mod tiles;
+
 use ebipla_framework::prelude::*;
 
+use self::activation::Activation;
+use self::frozen::FrozenMlp;
 use crate::linear_layer::LinearLayer;
 
 /// Multi-layer perceptron: latent → hidden × layers → 1, optionally with a Gaussian tilt.
@@ -21,19 +27,6 @@ pub struct Mlp {
     tilt: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Activation {
-    /// z·sigmoid(z).
-    Silu,
-    /// max(0, z).
-    Relu,
-    /// max(0.2z, z).
-    LeakyRelu,
-    /// z·Φ(z), Φ the standard normal distribution function.
-    Gelu,
-}
-
 impl Default for Mlp {
     fn default() -> Self {
         Self {
@@ -41,30 +34,6 @@ impl Default for Mlp {
             layers: 2,
             activation: Activation::LeakyRelu,
             tilt: None,
-        }
-    }
-}
-
-const LEAK: f64 = 0.2;
-
-impl Activation {
-    fn apply(self, z: &Tensor) -> Tensor {
-        match self {
-            Activation::Silu => z.silu(),
-            Activation::Relu => z.relu(),
-            // tch's own leaky_relu fixes the slope to 0.01.
-            Activation::LeakyRelu => z.maximum(&(z * LEAK)),
-            Activation::Gelu => z.gelu("none"),
-        }
-    }
-
-    /// `upstream` times the derivative at `z`.
-    fn backward(self, z: &Tensor, upstream: &Tensor) -> Tensor {
-        match self {
-            Activation::Silu => z.silu_backward(upstream),
-            Activation::Relu => z.threshold_backward(upstream, 0.0),
-            Activation::LeakyRelu => z.leaky_relu_backward(upstream, LEAK, false),
-            Activation::Gelu => z.gelu_backward(upstream, "none"),
         }
     }
 }
@@ -140,6 +109,10 @@ impl Energy for MlpEnergy {
         let (features, before_activation) = self.features(x);
         self.backward(x, &features, &before_activation)
     }
+
+    fn frozen(&self) -> Option<Box<dyn Energy + '_>> {
+        Some(Box::new(FrozenMlp::new(self)?))
+    }
 }
 
 impl MlpEnergy {
@@ -203,9 +176,9 @@ mod tests {
         config.build(&mut scope).unwrap()
     }
 
-    /// The gradient by hand against autograd; both are f32, so a few units in the last place may differ.
+    /// The gradients by hand against autograd; all are f32, so a few units in the last place may differ.
     #[test]
-    fn gradient_by_hand_equals_autograd() {
+    fn gradients_by_hand_equal_autograd() {
         use Activation::{Gelu, LeakyRelu, Relu, Silu};
         for activation in [Silu, Relu, LeakyRelu, Gelu] {
             for tilt in [None, Some(0.7)] {
@@ -226,6 +199,12 @@ mod tests {
                 assert!(
                     found.allclose(&expected, 1e-5, 1e-6, false),
                     "{activation:?}, tilt {tilt:?}"
+                );
+                let (value, found) = energy.frozen().unwrap().value_and_gradient(&x);
+                assert!(value.allclose(&energy.energy(&x), 1e-5, 1e-6, false));
+                assert!(
+                    found.allclose(&expected, 1e-5, 1e-6, false),
+                    "frozen, {activation:?}, tilt {tilt:?}"
                 );
             }
         }
