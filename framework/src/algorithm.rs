@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use crate::{Model, Optimizer, PriorSampler, Random, Scalars};
+use crate::{Joint, Model, Optimizer, PriorChains, Random, Scalars};
 
 /// A training algorithm. The runner owns the loop, the data order, the records and the clock.
 pub trait Algorithm {
@@ -27,20 +27,24 @@ pub struct Step<'a> {
     /// The data points of the batch, on the run's device.
     pub data: &'a Tensor,
     pub model: &'a Model,
-    pub prior_sampler: &'a dyn PriorSampler,
+    pub prior_chains: &'a mut PriorChains,
     pub energy_optimizer: &'a mut Optimizer,
     pub generator_optimizer: &'a mut Optimizer,
     pub random: &'a mut Random,
+    /// Weight λ of the penalty λ·E U² on the energies of posterior and prior samples.
+    pub energy_l2: f64,
 }
 
 impl Step<'_> {
-    /// Runs `chains` prior chains from N(0, I) and adds their statistics to `scalars`.
-    pub fn sample_prior(&mut self, chains: i64, scalars: &mut Scalars) -> anyhow::Result<Tensor> {
+    /// Runs one prior chain per data point of the batch and adds their statistics to `scalars`.
+    ///
+    /// `posterior` is φ at the batch's particles, where chains may start.
+    pub fn sample_prior(&mut self, posterior: &Joint, scalars: &mut Scalars) -> anyhow::Result<Tensor> {
         let mut draws = self.random.stream("prior_sampler", self.number);
-        let device = self.data.device();
+        let count = self.indices.size()[0];
         let chains = self
-            .prior_sampler
-            .sample_from_noise(self.model, chains, device, &mut draws)?;
+            .prior_chains
+            .run(self.model, &posterior.x, count, &mut draws)?;
         scalars.extend("prior_sampler/", chains.statistics);
         Ok(chains.last)
     }

@@ -14,6 +14,8 @@ pub struct Model {
 
 /// Values and gradients of φ(x, y) = U_α(x) + V_β(x, y) from one forward and backward pass.
 pub struct Joint {
+    /// The rows x.
+    pub x: Tensor,
     /// U(x) for each row.
     pub prior: Tensor,
     /// V(x, y) = ‖y − g(x)‖²/(2σ²) for each row.
@@ -74,6 +76,7 @@ impl Model {
         let generator = all.split_off(split);
         let energy = all.split_off(1);
         Joint {
+            x: inputs[0].detach(),
             prior: prior.detach(),
             reconstruction: reconstruction.detach(),
             latent: all.remove(0),

@@ -33,6 +33,10 @@ pub struct OptimizerConfig {
     /// Gradients whose norm over the whole network is larger are scaled down to it; null never does. [gradient]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub clip_norm: Option<f64>,
+    /// Evaluates with an exponential average of the parameters that keeps this share at each step; null evaluates
+    /// with the parameters themselves. [per step]
+    #[schemars(range(min = 0.0, max = 0.999999))]
+    pub average: Option<f64>,
 }
 
 /// An update rule.
@@ -58,6 +62,7 @@ impl Default for OptimizerConfig {
             eps: 1e-8,
             decay: 1.0,
             clip_norm: None,
+            average: None,
         }
     }
 }
@@ -70,6 +75,8 @@ pub struct Optimizer {
     first: Vec<Tensor>,
     /// Running mean of their squares (adam, rmsprop).
     second: Vec<Tensor>,
+    /// Exponential averages of the parameters; empty where none are asked for.
+    averages: Vec<Tensor>,
     steps: i32,
     epoch: u64,
 }
@@ -81,9 +88,17 @@ impl Optimizer {
             let zeros = parameters.iter().map(Tensor::zeros_like);
             zeros.map(|zero| zero.detach()).collect()
         };
+        let averages = match config.average {
+            Some(_) => parameters
+                .iter()
+                .map(|parameter| parameter.detach().copy())
+                .collect(),
+            None => Vec::new(),
+        };
         Self {
             first: zeros(),
             second: zeros(),
+            averages,
             config,
             parameters,
             steps: 0,
@@ -118,6 +133,37 @@ impl Optimizer {
             };
             let _ = self.parameters[i].g_sub_(&update);
         }
+        self.update_averages();
+    }
+
+    /// At first the average forgets faster, lest the random start stay in it for long.
+    fn update_averages(&mut self) {
+        let steps = f64::from(self.steps);
+        let keep = self
+            .config
+            .average
+            .unwrap_or(0.0)
+            .min((1.0 + steps) / (10.0 + steps));
+        for (average, parameter) in self.averages.iter_mut().zip(&self.parameters) {
+            let _ = average.lerp_(parameter, 1.0 - keep);
+        }
+    }
+
+    /// Whether averages are kept.
+    pub fn has_averages(&self) -> bool {
+        !self.averages.is_empty()
+    }
+
+    /// Puts the averages in the parameters' place until what it returns is dropped.
+    pub fn averages(&self) -> Averages {
+        let _guard = tch::no_grad_guard();
+        let mut replaced = Vec::new();
+        for (parameter, average) in self.parameters.iter().zip(&self.averages) {
+            let mut parameter = parameter.detach();
+            replaced.push((parameter.shallow_clone(), parameter.copy()));
+            parameter.copy_(average);
+        }
+        Averages { replaced }
     }
 
     /// What is subtracted from parameter `i`.
@@ -146,6 +192,20 @@ impl Optimizer {
                 let _ = self.second[i].lerp_(&gradient.square(), 1.0 - smoothing);
                 gradient / (self.second[i].sqrt() + eps) * rate
             }
+        }
+    }
+}
+
+/// Parameters with averages in their place; dropping it puts them back, bit for bit.
+pub struct Averages {
+    /// Each parameter with its own value.
+    replaced: Vec<(Tensor, Tensor)>,
+}
+
+impl Drop for Averages {
+    fn drop(&mut self) {
+        for (parameter, own) in &mut self.replaced {
+            parameter.copy_(own);
         }
     }
 }

@@ -63,7 +63,7 @@ fn override_keys(current: &OsStr) -> Vec<CompletionCandidate> {
     for (section, kind) in SECTIONS {
         match kind {
             SectionKind::Options(specs) => option_keys(section, &specs(), &mut words),
-            SectionKind::Plugin(kind) => {
+            SectionKind::Plugin(kind) | SectionKind::Variant { kind, .. } => {
                 for plugin in registry.of_kind(kind) {
                     words.push(format!("{section}.name={}", plugin.name));
                     option_keys(section, &plugin.options(), &mut words);

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use figment::value::{Dict, Value};
 
 use super::layer::{Layer, Source};
+use super::sections::{SECTIONS, SectionKind};
 use super::yaml;
 use super::{Origin, Problem, RecipeError};
-use crate::Kind;
 
 /// Environment variables that begin like this set values: `EBIPLA__RUN__SEED=3`.
 const PREFIX: &str = "EBIPLA__";
@@ -177,7 +177,10 @@ fn insert(values: &mut Dict, key: &str, text: &str, origin: &Origin, problems: &
 
 /// When a layer changes a section's `name`, the options that earlier layers gave to the old plugin go with it.
 fn drop_replaced_options(layers: &mut [Layer]) {
-    for section in Kind::ALL.map(Kind::name) {
+    for (section, kind) in SECTIONS {
+        if matches!(kind, SectionKind::Options(_)) {
+            continue;
+        }
         let mut current: Option<String> = None;
         for i in 0..layers.len() {
             let Some(name) = section_name(&layers[i], section) else {

@@ -17,11 +17,12 @@ pub use layer::Origin;
 pub use locate::{RecipeFolders, recipe_names};
 pub use problem::{Problem, RecipeError};
 pub use sections::{
-    DecoderSection, EvaluateSection, OptimizerSection, RecordSection, RunSection, SECTIONS, SectionKind,
+    DecoderSection, EvaluateSection, GuardSection, LossSection, OptimizerSection, RecordSection, RunSection,
+    SECTIONS, SectionKind,
 };
 pub use yaml::to_yaml;
 
-use crate::{Kind, Registry};
+use crate::{PriorChainsSection, Registry};
 
 /// A recipe that has been composed and found right: every value is there, defaults included.
 #[derive(Clone, Debug)]
@@ -33,7 +34,10 @@ pub struct Recipe {
     origins: Vec<(String, Origin)>,
     pub run: RunSection,
     pub decoder: DecoderSection,
+    pub prior_chains: PriorChainsSection,
     pub optimizer: OptimizerSection,
+    pub loss: LossSection,
+    pub guard: GuardSection,
     pub evaluate: EvaluateSection,
     pub record: RecordSection,
 }
@@ -58,15 +62,12 @@ impl Recipe {
         validate::resolve(&path, layers, registry)
     }
 
-    /// The plugin of a section, with its options (without the name).
-    pub fn plugin(&self, kind: Kind) -> (&str, Value) {
-        let section = self.values.get(kind.name()).and_then(Value::as_object);
-        let mut options = section.cloned().unwrap_or_default();
+    /// The plugin of a section, with its options (without the name); `None` if the recipe leaves the section out.
+    pub fn plugin(&self, section: &str) -> Option<(&str, Value)> {
+        let section = self.values.get(section)?.as_object()?;
+        let mut options = section.clone();
         options.remove("name");
-        let name = section
-            .and_then(|section| section.get("name"))
-            .and_then(Value::as_str);
-        (name.unwrap_or_default(), Value::Object(options))
+        Some((section.get("name")?.as_str()?, Value::Object(options)))
     }
 
     /// The metrics asked for, with their options.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::registry::OptionSpec;
-use crate::{Kind, OptimizerConfig};
+use crate::{Kind, OptimizerConfig, PriorChainsSection};
 
 /// How long to train, on what, and from which seed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +67,43 @@ pub struct OptimizerSection {
     pub generator: OptimizerConfig,
 }
 
+/// Terms added to the losses.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LossSection {
+    /// Adds λ·E U² over posterior and prior samples to the energy's loss, with this λ. [1/energy]
+    #[schemars(range(min = 0.0))]
+    pub energy_l2: f64,
+}
+
+/// When a run counts as diverged. A limit of null never does.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct GuardSection {
+    /// Looks after every so many steps; 0: only when numbers are recorded. [steps]
+    pub every: u64,
+    /// Largest mean energy of posterior or prior samples, in absolute value. [energy]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub energy: Option<f64>,
+    /// Largest coordinate of a particle or of a prior chain, in absolute value. [latent units]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub latent: Option<f64>,
+    /// Largest norm of a network's gradient. [gradient]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub gradient: Option<f64>,
+}
+
+impl Default for GuardSection {
+    fn default() -> Self {
+        Self {
+            every: 10,
+            energy: Some(1e4),
+            latent: Some(1e3),
+            gradient: Some(1e7),
+        }
+    }
+}
+
 /// What is measured, and how often.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -85,6 +122,8 @@ pub struct RecordSection {
     pub metrics: Every,
     /// TensorBoard scalars.
     pub tensorboard: Every,
+    /// The weights so far.
+    pub checkpoint: Every,
     /// HDF5 dumps of all particles.
     pub particles: Every,
     /// Pictures of the model.
@@ -96,6 +135,7 @@ impl Default for RecordSection {
         Self {
             metrics: Every { every: 10 },
             tensorboard: Every { every: 10 },
+            checkpoint: Every { every: 1000 },
             particles: Every { every: 0 },
             figures: Every { every: 0 },
         }
@@ -122,6 +162,8 @@ impl Every {
 pub enum SectionKind {
     /// A plugin's name and options.
     Plugin(Kind),
+    /// Optional: the plugin of another section with other options, or another plugin of that kind.
+    Variant { kind: Kind, of: &'static str },
     /// Fixed options.
     Options(fn() -> Vec<OptionSpec>),
 }
@@ -131,15 +173,28 @@ fn options<T: JsonSchema>() -> Vec<OptionSpec> {
 }
 
 /// All sections, in the order in which a recipe is printed.
-pub const SECTIONS: [(&str, SectionKind); 10] = [
+pub const SECTIONS: [(&str, SectionKind); 14] = [
     ("run", SectionKind::Options(options::<RunSection>)),
     ("dataset", SectionKind::Plugin(Kind::Dataset)),
     ("energy", SectionKind::Plugin(Kind::Energy)),
     ("generator", SectionKind::Plugin(Kind::Generator)),
     ("decoder", SectionKind::Options(options::<DecoderSection>)),
     ("prior_sampler", SectionKind::Plugin(Kind::PriorSampler)),
+    (
+        "prior_chains",
+        SectionKind::Options(options::<PriorChainsSection>),
+    ),
     ("algorithm", SectionKind::Plugin(Kind::Algorithm)),
     ("optimizer", SectionKind::Options(options::<OptimizerSection>)),
+    ("loss", SectionKind::Options(options::<LossSection>)),
+    ("guard", SectionKind::Options(options::<GuardSection>)),
     ("evaluate", SectionKind::Options(options::<EvaluateSection>)),
+    (
+        "evaluation_sampler",
+        SectionKind::Variant {
+            kind: Kind::PriorSampler,
+            of: "prior_sampler",
+        },
+    ),
     ("record", SectionKind::Options(options::<RecordSection>)),
 ];

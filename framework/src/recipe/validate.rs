@@ -45,7 +45,10 @@ pub fn resolve(path: &Path, layers: Vec<Layer>, registry: &Registry) -> Result<R
         name: stem(path).unwrap_or_default(),
         run: section(&values, "run").map_err(read)?,
         decoder: section(&values, "decoder").map_err(read)?,
+        prior_chains: section(&values, "prior_chains").map_err(read)?,
         optimizer: section(&values, "optimizer").map_err(read)?,
+        loss: section(&values, "loss").map_err(read)?,
+        guard: section(&values, "guard").map_err(read)?,
         evaluate: section(&values, "evaluate").map_err(read)?,
         record: section(&values, "record").map_err(read)?,
         values,
@@ -90,6 +93,10 @@ impl Checker<'_> {
             let checked = match kind {
                 SectionKind::Options(specs) => self.options(name, raw.as_ref(), &specs()),
                 SectionKind::Plugin(kind) => self.plugin(name, kind, raw.as_ref()),
+                SectionKind::Variant { kind, of } => match raw.filter(|raw| !self.is_null(raw)) {
+                    Some(raw) => self.plugin(name, kind, Some(&self.varied(of, raw))),
+                    None => continue,
+                },
             };
             values.insert(name.to_owned(), Value::Object(checked));
         }
@@ -144,6 +151,21 @@ impl Checker<'_> {
         values.insert("name".into(), found.clone().into());
         values.append(&mut self.plugin_options(path, entry, &options));
         values
+    }
+
+    /// The options of section `of` with those of `raw` over them, unless `raw` names another plugin.
+    fn varied(&self, of: &str, raw: Raw) -> Raw {
+        let base = self.figment.find_value(of).ok();
+        let (Some(varied), Some(base)) = (raw.as_dict(), base.as_ref().and_then(Raw::as_dict)) else {
+            return raw;
+        };
+        let name = varied.get("name").and_then(Raw::as_str);
+        if name.is_some() && name != base.get("name").and_then(Raw::as_str) {
+            return raw;
+        }
+        let mut all = base.clone();
+        all.extend(varied.clone());
+        Raw::Dict(raw.tag(), all)
     }
 
     fn plugin_options(&mut self, path: &str, entry: &Registration, given: &Dict) -> Map<String, Value> {

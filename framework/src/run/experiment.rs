@@ -4,8 +4,9 @@ use anyhow::Context;
 use tch::{Device, Tensor};
 
 use crate::{
-    Algorithm, DataFacts, Dataset, Metric, Model, Optimizer, PriorSampler, Problem, Product, Random, Recipe,
-    RecipeError, Registry, Scalars, Scope, Split, Step, Subject, device,
+    Algorithm, Averages, DataFacts, Dataset, Energy, Generator, Metric, Model, Optimizer, PriorChains,
+    PriorSampler, Problem, Product, Random, Recipe, RecipeError, Registry, Scalars, Scope, Split, Step,
+    Subject, device,
 };
 
 /// A recipe come alive.
@@ -14,7 +15,9 @@ pub struct Experiment {
     pub device: Device,
     pub dataset: Box<dyn Dataset>,
     pub model: Model,
-    pub prior_sampler: Box<dyn PriorSampler>,
+    prior_chains: PriorChains,
+    /// For evaluation, where it is not that of the training.
+    evaluation_sampler: Option<Box<dyn PriorSampler>>,
     pub algorithm: Box<dyn Algorithm>,
     pub metrics: Vec<(String, Box<dyn Metric>)>,
     energy_optimizer: Optimizer,
@@ -57,7 +60,7 @@ impl Experiment {
             batch_size: recipe.run.batch_size,
         };
 
-        let mut dataset: Box<dyn Dataset> = build(&recipe, registry, &mut scope)?;
+        let mut dataset: Box<dyn Dataset> = build_of_kind(&recipe, registry, &mut scope)?;
         let count = dataset.len(Split::Train);
         if recipe.run.batch_size > count {
             let message = format!(
@@ -82,11 +85,12 @@ impl Experiment {
         };
         let batch_size = scope.batch_size;
 
-        let generator: Box<dyn crate::Generator> = build(&recipe, registry, &mut scope)?;
+        let generator: Box<dyn Generator> = build_of_kind(&recipe, registry, &mut scope)?;
         scope.latent_dim = generator.latent_dim();
-        let energy: Box<dyn crate::Energy> = build(&recipe, registry, &mut scope)?;
-        let prior_sampler = build(&recipe, registry, &mut scope)?;
-        let algorithm = build(&recipe, registry, &mut scope)?;
+        let energy: Box<dyn Energy> = build_of_kind(&recipe, registry, &mut scope)?;
+        let prior_sampler = build_of_kind(&recipe, registry, &mut scope)?;
+        let evaluation_sampler = build("evaluation_sampler", &recipe, registry, &mut scope)?;
+        let algorithm = build_of_kind(&recipe, registry, &mut scope)?;
         let mut metrics = Vec::new();
         for (name, options) in recipe.metrics() {
             let metric = registry
@@ -113,7 +117,8 @@ impl Experiment {
                 generator,
                 sigma: recipe.decoder.sigma,
             },
-            prior_sampler,
+            prior_chains: PriorChains::new(prior_sampler, recipe.prior_chains.clone()),
+            evaluation_sampler,
             algorithm,
             metrics,
             random,
@@ -148,10 +153,11 @@ impl Experiment {
                 indices: &indices,
                 data: &data,
                 model: &self.model,
-                prior_sampler: self.prior_sampler.as_ref(),
+                prior_chains: &mut self.prior_chains,
                 energy_optimizer: &mut self.energy_optimizer,
                 generator_optimizer: &mut self.generator_optimizer,
                 random: &mut self.random,
+                energy_l2: self.recipe.loss.energy_l2,
             })
             .with_context(|| format!("in step {k}"))?;
         scalars.add_number("learning_rate/energy", self.energy_optimizer.learning_rate());
@@ -179,12 +185,13 @@ impl Experiment {
 
     /// Measures every metric that the recipe asks for.
     pub fn evaluate(&self) -> anyhow::Result<Vec<(String, f64)>> {
+        let _averages = self.averages();
         let mut all = Vec::new();
         for (name, metric) in &self.metrics {
             let scalars = metric
                 .measure(Subject {
                     model: &self.model,
-                    prior_sampler: self.prior_sampler.as_ref(),
+                    prior_sampler: self.evaluation_sampler(),
                     dataset: self.dataset.as_ref(),
                     device: self.device,
                     random: &mut self.streams_for("evaluation"),
@@ -200,10 +207,29 @@ impl Experiment {
         let mut random = self.streams_for("figures");
         let mut draws = random.stream("samples", 0);
         let chains = self
-            .prior_sampler
+            .evaluation_sampler()
             .sample_from_noise(&self.model, n, self.device, &mut draws)?;
         let samples = self.model.decode(&chains.last, &mut draws);
         Ok((chains.last, samples))
+    }
+
+    fn evaluation_sampler(&self) -> &dyn PriorSampler {
+        self.evaluation_sampler
+            .as_deref()
+            .unwrap_or_else(|| self.prior_chains.sampler())
+    }
+
+    /// Whether a network is evaluated with averages of its parameters.
+    pub fn has_averages(&self) -> bool {
+        self.energy_optimizer.has_averages() || self.generator_optimizer.has_averages()
+    }
+
+    /// Puts the averages of the parameters in their place, as long as they are held.
+    pub fn averages(&self) -> [Averages; 2] {
+        [
+            self.energy_optimizer.averages(),
+            self.generator_optimizer.averages(),
+        ]
     }
 
     /// Streams apart from those of the training, so that looking at a run does not change it.
@@ -212,20 +238,32 @@ impl Experiment {
     }
 }
 
-/// Builds the plugin that the recipe names for this kind.
-fn build<T: Product + ?Sized>(
+/// Builds the plugin of the section that is called like its kind.
+fn build_of_kind<T: Product + ?Sized>(
     recipe: &Recipe,
     registry: &Registry,
     scope: &mut Scope,
 ) -> Result<Box<T>, RecipeError> {
-    let (name, options) = recipe.plugin(T::KIND);
-    registry.build::<T>(name, &options, scope).map_err(|error| {
-        let key = T::KIND.name();
-        wrong(
-            recipe,
-            Problem::at(key, recipe.origin(&format!("{key}.name")), chain(&error)),
-        )
-    })
+    let section = T::KIND.name();
+    build(section, recipe, registry, scope)?
+        .ok_or_else(|| wrong(recipe, Problem::at(section, None, "the section is missing")))
+}
+
+/// Builds the plugin that a section names, if the recipe has that section.
+fn build<T: Product + ?Sized>(
+    section: &str,
+    recipe: &Recipe,
+    registry: &Registry,
+    scope: &mut Scope,
+) -> Result<Option<Box<T>>, RecipeError> {
+    let Some((name, options)) = recipe.plugin(section) else {
+        return Ok(None);
+    };
+    let built = registry.build::<T>(name, &options, scope).map_err(|error| {
+        let origin = recipe.origin(&format!("{section}.name"));
+        wrong(recipe, Problem::at(section, origin, chain(&error)))
+    })?;
+    Ok(Some(built))
 }
 
 fn wrong(recipe: &Recipe, problem: Problem) -> RecipeError {

@@ -2,6 +2,7 @@
 
 mod experiment;
 mod folder;
+mod guard;
 mod interrupt;
 mod logging;
 mod progress;
@@ -10,6 +11,7 @@ mod training;
 
 pub use experiment::{Experiment, Size};
 pub use folder::RunFolder;
+pub use guard::Diverged;
 pub use interrupt::{INTERRUPTED, Interrupt};
 pub use logging::Log;
-pub use training::{Diverged, Outcome, train};
+pub use training::{Outcome, train};

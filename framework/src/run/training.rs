@@ -22,18 +22,6 @@ pub enum Outcome {
     Interrupted,
 }
 
-/// The run's numbers left the finite.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "diverged: {quantity} is {value} at step {step}; try a smaller learning rate (optimizer.energy.lr) \
-     or a smaller step (prior_sampler.step_size, algorithm.step_size)"
-)]
-pub struct Diverged {
-    pub quantity: String,
-    pub value: f64,
-    pub step: u64,
-}
-
 /// Trains, and writes everything below the run's folder.
 pub fn train(
     mut experiment: Experiment,
@@ -126,7 +114,10 @@ impl<'a> Run<'a> {
         let to_file = last || record.metrics.due(done);
         let to_tensorboard = last || record.tensorboard.due(done);
         let to_screen = self.progress.due();
-        if to_file || to_tensorboard || to_screen {
+        let guard = self.experiment.recipe.guard.clone();
+        let guarded = guard.every > 0 && done.is_multiple_of(guard.every);
+        let checkpoint = !last && record.checkpoint.due(done);
+        if to_file || to_tensorboard || to_screen || guarded || checkpoint {
             let numbers = scalars.read();
             if to_file {
                 self.metrics.write(moment, &numbers)?;
@@ -139,14 +130,10 @@ impl<'a> Run<'a> {
             if to_screen {
                 self.progress.show(moment, &numbers);
             }
-            if let Some((quantity, value)) = numbers.into_iter().find(|(_, value)| !value.is_finite()) {
-                return Err(Diverged {
-                    quantity,
-                    value,
-                    step: done,
-                }
-                .into());
-            }
+            guard.check(done, &numbers)?;
+        }
+        if checkpoint {
+            self.save_weights(moment)?;
         }
         if !last {
             let evaluate = self.experiment.recipe.evaluate.every;
@@ -202,14 +189,16 @@ impl<'a> Run<'a> {
     fn save_weights(&self, moment: Moment) -> anyhow::Result<()> {
         let folder = self.folder.join(format!("checkpoints/step_{:08}", moment.step));
         let model = &self.experiment.model;
-        model
-            .energy
-            .parameters()
-            .save(&folder.join("energy.safetensors"))?;
-        model
-            .generator
-            .parameters()
-            .save(&folder.join("generator.safetensors"))
+        let energy = model.energy.parameters();
+        energy.save(&folder.join("energy.safetensors"))?;
+        let generator = model.generator.parameters();
+        generator.save(&folder.join("generator.safetensors"))?;
+        if self.experiment.has_averages() {
+            let _averages = self.experiment.averages();
+            energy.save(&folder.join("energy_average.safetensors"))?;
+            generator.save(&folder.join("generator_average.safetensors"))?;
+        }
+        Ok(())
     }
 
     fn dump_particles(&self, moment: Moment) -> anyhow::Result<()> {
@@ -232,6 +221,7 @@ impl<'a> Run<'a> {
         if experiment.dataset.shape() != [2] || experiment.model.generator.latent_dim() != 2 {
             return Ok(());
         }
+        let _averages = experiment.averages();
         let (latents, samples) = experiment.sample(SHOWN_POINTS as i64)?;
         if i64::try_from(samples.isfinite().all())? == 0 {
             tracing::warn!("no picture: samples are not finite");

@@ -8,6 +8,7 @@
 //! the clouds of a batch when they have had their drift but only 1/L of the noise between two drifts: their variance
 //! then is smaller by 2h(1 − 1/L).
 
+use ebipla_framework::Wanted;
 use ebipla_framework::prelude::*;
 use serde_json::json;
 use tch::{Device, Kind};
@@ -165,12 +166,12 @@ fn lebm_reaches_the_maximiser() {
 
 #[test]
 fn the_bench_has_its_chains_at_the_prior() {
-    let mut bench = Bench::new(2, 2).with_chains();
-    let indices = Tensor::arange(2, (Kind::Int64, Device::Cpu));
+    let mut bench = Bench::new(20_000, 20_000).with_chains();
+    let indices = Tensor::arange(20_000, (Kind::Int64, Device::Cpu));
     let data = bench.data.shallow_clone();
-    let chains = bench
-        .as_step(0, &indices, &data)
-        .sample_prior(20_000, &mut Scalars::new());
+    let mut step = bench.as_step(0, &indices, &data);
+    let posterior = step.model.joint(&data, &data, Wanted::Latents);
+    let chains = step.sample_prior(&posterior, &mut Scalars::new());
     let mean = chains.map(|chains| chains.mean_dim(0, false, Kind::Float));
     // N(a, 1.05): five standard errors are 0.036.
     let close =

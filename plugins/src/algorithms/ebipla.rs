@@ -159,7 +159,7 @@ impl Algorithm for Particles {
         };
 
         let mut scalars = Scalars::new();
-        let prior = step.sample_prior(step.indices.size()[0], &mut scalars)?;
+        let prior = step.sample_prior(&joint, &mut scalars)?;
         update_parameters(&mut step, &joint, &prior, &mut scalars);
         Ok(scalars)
     }

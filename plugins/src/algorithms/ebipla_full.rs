@@ -1,7 +1,7 @@
 //! EBIPLA on all data points at once, with noise on the parameters (the paper's Algorithm 1).
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, ParticleStore, Random, Wanted};
+use ebipla_framework::{Clouds, DataFacts, Joint, ParticleStore, Random, Wanted};
 
 use super::parameter_step::{Gradients, PriorTerm, record};
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -82,8 +82,8 @@ impl Algorithm for AllParticles {
         let mut scalars = Scalars::new();
         let mut x = self.store.gather(step.indices);
         let joint = joint_of_clouds(step.model, &x, step.data, Wanted::LatentsAndParameters);
-        let prior = self.prior_term(&mut step, &mut scalars)?;
-        let gradients = Gradients::of(&joint, &prior);
+        let prior = self.prior_term(&mut step, &joint, &mut scalars)?;
+        let gradients = Gradients::of(&step, &joint, &prior);
 
         let mut draws = step.random.stream("particles", step.number);
         let noise_variance = 2.0 * self.raw_step * self.config.temperature;
@@ -112,13 +112,18 @@ impl Algorithm for AllParticles {
 
 impl AllParticles {
     /// E[∇_α U] under the prior, exactly or from one chain per data point.
-    fn prior_term(&self, step: &mut Step, scalars: &mut Scalars) -> anyhow::Result<PriorTerm> {
+    fn prior_term(
+        &self,
+        step: &mut Step,
+        posterior: &Joint,
+        scalars: &mut Scalars,
+    ) -> anyhow::Result<PriorTerm> {
         match self.config.prior {
             PriorExpectation::Exact => PriorTerm::exact(step.model).ok_or_else(|| {
                 anyhow::anyhow!("algorithm.prior is exact, but this energy has no closed form; use `sampled`")
             }),
             PriorExpectation::Sampled => {
-                let samples = step.sample_prior(step.indices.size()[0], scalars)?;
+                let samples = step.sample_prior(posterior, scalars)?;
                 Ok(PriorTerm::sampled(step.model, &samples))
             }
         }

@@ -126,12 +126,12 @@ impl Algorithm for MovingParticles {
     fn step(&mut self, mut step: Step) -> anyhow::Result<Scalars> {
         let joint = self.move_particles(&mut step);
         let mut scalars = Scalars::new();
-        let prior = step.sample_prior(step.indices.size()[0], &mut scalars)?;
+        let prior = step.sample_prior(&joint, &mut scalars)?;
         match self.parameter_step {
             ParameterStep::Optimizer => update_parameters(&mut step, &joint, &prior, &mut scalars),
             ParameterStep::Momentum => {
                 let prior = PriorTerm::sampled(step.model, &prior);
-                let gradients = Gradients::of(&joint, &prior);
+                let gradients = Gradients::of(&step, &joint, &prior);
                 self.move_parameters(&mut step, &gradients);
                 record(&joint, &prior, &gradients, &mut scalars);
             }

@@ -59,7 +59,7 @@ impl Algorithm for ShortRuns {
             .model
             .joint(&posterior, step.data, Wanted::LatentsAndParameters);
         let mut scalars = Scalars::new();
-        let prior = step.sample_prior(step.indices.size()[0], &mut scalars)?;
+        let prior = step.sample_prior(&joint, &mut scalars)?;
         update_parameters(&mut step, &joint, &prior, &mut scalars);
         Ok(scalars)
     }

@@ -9,6 +9,8 @@ pub struct PriorTerm {
     expectation: Vec<Tensor>,
     /// U(X̂) for each prior sample; absent where the expectation is exact.
     energies: Option<Tensor>,
+    /// X̂ itself.
+    samples: Option<Tensor>,
 }
 
 impl PriorTerm {
@@ -20,6 +22,7 @@ impl PriorTerm {
         Self {
             expectation: sums.into_iter().map(|sum| sum / count).collect(),
             energies: Some(energies.detach()),
+            samples: Some(samples.shallow_clone()),
         }
     }
 
@@ -28,6 +31,7 @@ impl PriorTerm {
         Some(Self {
             expectation: model.energy.prior_expectation()?,
             energies: None,
+            samples: None,
         })
     }
 }
@@ -41,11 +45,11 @@ pub struct Gradients {
 }
 
 impl Gradients {
-    /// From φ at the posterior samples X.
-    pub fn of(joint: &Joint, prior: &PriorTerm) -> Self {
+    /// From φ at the posterior samples X, with the penalty that the step asks for.
+    pub fn of(step: &Step, joint: &Joint, prior: &PriorTerm) -> Self {
         let samples = joint.prior.numel() as f64;
         let contrast = |(posterior, prior): (&Tensor, &Tensor)| posterior / samples - prior;
-        Self {
+        let mut gradients = Self {
             energy: joint
                 .energy
                 .iter()
@@ -53,6 +57,21 @@ impl Gradients {
                 .map(contrast)
                 .collect(),
             generator: joint.generator.iter().map(|sum| sum / samples).collect(),
+        };
+        if step.energy_l2 > 0.0 {
+            for samples in [Some(&joint.x), prior.samples.as_ref()].into_iter().flatten() {
+                gradients.penalise(step.model, samples, step.energy_l2);
+            }
+        }
+        gradients
+    }
+
+    /// Adds ∇_α of λ·mean U(x)².
+    fn penalise(&mut self, model: &Model, x: &Tensor, weight: f64) {
+        let penalty = tch::with_grad(|| model.energy.energy(x).square().mean(Kind::Float) * weight);
+        let added = gradient::gradients(&penalty, &model.energy.parameters().tensors());
+        for (gradient, added) in self.energy.iter_mut().zip(added) {
+            *gradient += added;
         }
     }
 
@@ -63,9 +82,9 @@ impl Gradients {
 }
 
 /// Moves α and β by their optimisers, and notes losses, energies and gradient norms.
-pub fn update_parameters(step: &mut Step, joint: &Joint, prior: &Tensor, scalars: &mut Scalars) {
-    let prior = PriorTerm::sampled(step.model, prior);
-    let gradients = Gradients::of(joint, &prior);
+pub fn update_parameters(step: &mut Step, joint: &Joint, samples: &Tensor, scalars: &mut Scalars) {
+    let prior = PriorTerm::sampled(step.model, samples);
+    let gradients = Gradients::of(step, joint, &prior);
     step.energy_optimizer.step(&gradients.energy);
     step.generator_optimizer.step(&gradients.generator);
     record(joint, &prior, &gradients, scalars);
@@ -80,6 +99,11 @@ pub fn record(joint: &Joint, prior: &PriorTerm, gradients: &Gradients, scalars: 
         scalars.add("loss/energy", &(&posterior_energy - &prior_energy));
         scalars.add("energy/prior", &prior_energy);
     }
+    let farthest = |x: &Tensor| x.abs().max();
+    if let Some(samples) = &prior.samples {
+        scalars.add("latent/prior", &farthest(samples));
+    }
+    scalars.add("latent/posterior", &farthest(&joint.x));
     scalars.add("loss/generator", &mean(&joint.reconstruction));
     scalars.add("energy/posterior", &posterior_energy);
     for (name, gradients) in [("energy", &gradients.energy), ("generator", &gradients.generator)] {

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{DataFacts, Method, Model, Optimizer, OptimizerConfig, Random};
+use ebipla_framework::{
+    DataFacts, Method, Model, Optimizer, OptimizerConfig, PriorChains, PriorChainsSection, Random,
+};
 use tch::{Device, Kind};
 
 /// Where the prior chains always end.
@@ -101,6 +103,10 @@ impl PriorSampler for Chain {
     }
 }
 
+fn from_noise(sampler: impl PriorSampler + 'static) -> PriorChains {
+    PriorChains::new(Box::new(sampler), PriorChainsSection::default())
+}
+
 pub const A: [f32; 2] = [0.5, -1.0];
 pub const W: f32 = 1.5;
 pub const SIGMA: f64 = 0.5;
@@ -109,7 +115,7 @@ pub const RATE: f64 = 0.01;
 /// A problem small enough to work out by hand, with M points and batches of |B|.
 pub struct Bench {
     pub model: Model,
-    sampler: Box<dyn PriorSampler>,
+    prior_chains: PriorChains,
     pub energy_optimizer: Optimizer,
     pub generator_optimizer: Optimizer,
     random: Random,
@@ -136,7 +142,7 @@ impl Bench {
                 generator: Box::new(generator),
                 sigma: SIGMA,
             },
-            sampler: Box::new(Fixed(Tensor::from_slice(&PRIOR.map(|value| value as f32)))),
+            prior_chains: from_noise(Fixed(Tensor::from_slice(&PRIOR.map(|value| value as f32)))),
             random: Random::new(Self::SEED),
             data: Random::new(4).stream("data", 0).normal(&[points, 2], Device::Cpu),
             batch,
@@ -145,7 +151,7 @@ impl Bench {
 
     /// With Langevin chains that do reach the prior: 0.9^60 of the start is left.
     pub fn with_chains(mut self) -> Self {
-        self.sampler = Box::new(Chain);
+        self.prior_chains = from_noise(Chain);
         self
     }
 
@@ -178,10 +184,11 @@ impl Bench {
             indices,
             data,
             model: &self.model,
-            prior_sampler: self.sampler.as_ref(),
+            prior_chains: &mut self.prior_chains,
             energy_optimizer: &mut self.energy_optimizer,
             generator_optimizer: &mut self.generator_optimizer,
             random: &mut self.random,
+            energy_l2: 0.0,
         }
     }
 
