@@ -259,6 +259,51 @@ fn divergence_ends_with_exit_code_3_and_says_where() {
     );
 }
 
+#[test]
+fn exploding_chains_are_seen_before_they_overflow() {
+    let scratch = Scratch::with_small();
+    let mut arguments = vec!["--recipe", "small.yaml", "--set", "prior_sampler.step_size=1e6"];
+    arguments.extend(["--set", "guard.every=1", "--set", "record.checkpoint.every=1"]);
+    let outcome = scratch.runner(&arguments);
+    assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+    for said in [
+        "latent/prior",
+        "at step 1 (guard.latent: 1e3)",
+        "prior_sampler.step_size",
+    ] {
+        assert!(outcome.stderr.contains(said), "{said}: {}", outcome.stderr);
+    }
+    let folders: Vec<_> = fs::read_dir(scratch.path().join("runs")).unwrap().collect();
+    let folder = folders[0].as_ref().unwrap().path();
+    assert!(!folder.join("checkpoints").exists(), "what diverged was saved");
+}
+
+#[test]
+fn another_sampler_or_averages_in_evaluation_leave_the_training_as_it_was() {
+    let scratch = Scratch::with_small();
+    let measured = "evaluate.metrics={sliced_w2: {samples: 200}}";
+    let train = |more: &[&str]| {
+        let folder = scratch.train(&[&["--set", measured, "--set", "evaluate.every=2"], more].concat());
+        let (mut evaluated, trained): (Vec<_>, Vec<_>) = metrics(&folder)
+            .into_iter()
+            .partition(|line| line.get("evaluate/sliced_w2").is_some());
+        (
+            trained,
+            evaluated.remove(0)["evaluate/sliced_w2"].as_f64().unwrap(),
+        )
+    };
+    let (trained, plain) = train(&[]);
+    for change in [
+        "evaluation_sampler.steps=300",
+        "evaluation_sampler.name=hmc",
+        "optimizer.energy.average=0.9",
+    ] {
+        let (same, other) = train(&["--set", change]);
+        assert_eq!(same, trained, "{change}");
+        assert_ne!(other, plain, "{change}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_finishes_the_step_writes_and_exits_with_130() {

@@ -295,6 +295,27 @@ mod tests {
         assert_close(values(), [-0.7, -0.8]);
     }
 
+    /// θ = 1 goes to 0 and −1 by steps of 1. The average keeps 2/11 of itself in the first step and ¼ in the second,
+    /// less than the ½ asked for: 2/11, then 2/44 − ¾.
+    #[test]
+    fn averages_stand_in_for_the_parameters_and_leave_them_as_they_were() {
+        let theta = Tensor::from_slice(&[1f64]);
+        let config = OptimizerConfig {
+            name: Method::Sgd,
+            lr: 1.0,
+            average: Some(0.5),
+            ..OptimizerConfig::default()
+        };
+        let mut optimizer = Optimizer::new(config, vec![theta.shallow_clone()]);
+        for (own, average) in [(0.0, 2.0 / 11.0), (-1.0, 2.0 / 44.0 - 0.75)] {
+            optimizer.step(&[Tensor::from_slice(&[1f64])]);
+            let averages = optimizer.averages();
+            assert!((theta.double_value(&[0]) - average).abs() < 1e-12);
+            drop(averages);
+            assert_eq!(theta.double_value(&[0]), own);
+        }
+    }
+
     #[test]
     fn the_rate_decays_by_epoch() {
         let config = OptimizerConfig {

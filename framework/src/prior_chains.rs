@@ -109,3 +109,124 @@ impl PriorChains {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::{Energy, Generator, Parameters, Random, Scalars};
+    use tch::Device;
+
+    struct Nothing(Parameters);
+
+    impl Energy for Nothing {
+        fn parameters(&self) -> &Parameters {
+            &self.0
+        }
+
+        fn energy(&self, x: &Tensor) -> Tensor {
+            x.sum_dim_intlist(1, false, x.kind())
+        }
+    }
+
+    impl Generator for Nothing {
+        fn parameters(&self) -> &Parameters {
+            &self.0
+        }
+
+        fn latent_dim(&self) -> i64 {
+            1
+        }
+
+        fn generate(&self, x: &Tensor) -> Tensor {
+            x.shallow_clone()
+        }
+    }
+
+    /// Moves every chain by 100.
+    struct Leap;
+
+    impl PriorSampler for Leap {
+        fn sample(&self, _: &dyn Energy, start: Tensor, _: &mut Draws) -> anyhow::Result<Chains> {
+            Ok(Chains {
+                last: start + 100.0,
+                statistics: Scalars::new(),
+            })
+        }
+
+        fn gradient_evaluations(&self) -> u64 {
+            0
+        }
+    }
+
+    /// Where chains end that start at 1000 + row of the batch, call by call; `counts` are the sizes of the batches.
+    fn ends(start: Start, restarts: f64, counts: &[i64]) -> Vec<Vec<f64>> {
+        let model = Model {
+            energy: Box::new(Nothing(Parameters::new())),
+            generator: Box::new(Nothing(Parameters::new())),
+            sigma: 1.0,
+        };
+        let mut chains = PriorChains::new(Box::new(Leap), PriorChainsSection { start, restarts });
+        let mut random = Random::new(1);
+        let mut run = |(step, count): (usize, &i64)| {
+            let posterior = Tensor::arange(2 * count, (Kind::Float, Device::Cpu)).view([-1, 1]) + 1000.0;
+            let mut draws = random.stream("test", step as u64);
+            let last = chains.run(&model, &posterior, *count, &mut draws).unwrap().last;
+            Vec::try_from(last.view([-1]).to_kind(Kind::Double)).unwrap()
+        };
+        counts.iter().enumerate().map(|pair| run(pair)).collect()
+    }
+
+    fn leaps(end: f64) -> f64 {
+        (end / 100.0).round()
+    }
+
+    #[test]
+    fn from_noise_every_call_starts_anew() {
+        let ends = ends(Start::Noise, 0.5, &[20, 20]);
+        assert!(ends.iter().flatten().all(|end| leaps(*end) == 1.0));
+    }
+
+    #[test]
+    fn persistent_chains_go_on_and_a_ragged_batch_moves_the_first_ones() {
+        let ends = ends(Start::Persistent, 0.0, &[4, 3, 4, 6]);
+        for (call, expected) in [vec![1.0; 4], vec![2.0; 3], vec![3.0, 3.0, 3.0, 2.0]]
+            .iter()
+            .enumerate()
+        {
+            assert_eq!(
+                ends[call].iter().copied().map(leaps).collect::<Vec<_>>(),
+                *expected
+            );
+        }
+        assert!((ends[2][1] - ends[0][1] - 200.0).abs() < 1e-3, "the same chain");
+        assert_eq!(
+            ends[3].iter().copied().map(leaps).collect::<Vec<_>>(),
+            [4.0, 4.0, 4.0, 3.0, 1.0, 1.0]
+        );
+    }
+
+    /// Of n = 4000 chains a share r starts anew: five standard errors are 5√(r(1 − r)/n) = 0.036 at r = 0.3.
+    #[test]
+    fn restarts_are_the_share_that_was_asked_for() {
+        for start in [Start::Persistent, Start::Posterior] {
+            let ends = ends(start, 0.3, &[4000, 4000]);
+            let anew = ends[1].iter().filter(|end| leaps(**end) == 1.0).count() as f64 / 4000.0;
+            assert!((anew - 0.3).abs() < 0.036, "{start:?}: {anew}");
+        }
+    }
+
+    #[test]
+    fn posterior_starts_are_different_particles_of_the_batch() {
+        let mut ends = ends(Start::Posterior, 0.0, &[50]).remove(0);
+        ends.sort_by(f64::total_cmp);
+        ends.dedup();
+        assert_eq!(ends.len(), 50);
+        assert!(
+            ends.iter()
+                .all(|end| (1100.0..1200.0).contains(end) && end.fract() == 0.0)
+        );
+        assert!(ends[49] > 1150.0, "not the first fifty alone");
+    }
+}
