@@ -33,6 +33,7 @@ fn list_names_every_kind_and_plugin() {
         "  half_moons ",
         "  swiss_roll ",
         "metric\n",
+        "  parameter_error ",
         "  sliced_w2 ",
     ] {
         assert!(

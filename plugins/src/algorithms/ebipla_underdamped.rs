@@ -213,45 +213,4 @@ impl Clouds for MovingParticles {
 inventory::submit! { Registration::of::<EbiplaUnderdamped>("ebipla_underdamped") }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::algorithms::testing::Bench;
-
-    fn parameters_after_one_step(temperature: f64, k: u64) -> [f64; 3] {
-        let mut bench = Bench::new(4, 4);
-        let mut algorithm = bench.build(EbiplaUnderdamped {
-            particles: 2,
-            step_size: 0.3,
-            step_unit: TimeUnit::Raw,
-            friction: 1.5,
-            temperature,
-            parameters: ParameterStep::Momentum,
-            integrator: Integrator::Exponential,
-        });
-        bench.step(&mut *algorithm, k, &[0, 1, 2, 3]);
-        bench.parameters()
-    }
-
-    /// From rest, one step's noise in a parameter has variance τ(2ch + 4ψ₀ − ψ₀² − 3)/c²/(MN), with MN = 8.
-    ///
-    /// Measured as the difference to a step without noise, 3 parameters over 1500 steps: the sample variance has relative
-    /// standard error √(2/4500) = 2.1 %, five of those are 10.5 %.
-    #[test]
-    fn noise_of_the_parameters_has_the_right_scale() {
-        let (c, h, temperature) = (1.5, 0.3, 0.6);
-        let still = parameters_after_one_step(0.0, 0);
-        let mut sum = 0.0;
-        for k in 0..1500 {
-            let moved = parameters_after_one_step(temperature, k);
-            sum += moved
-                .iter()
-                .zip(&still)
-                .map(|(a, b)| (a - b).powi(2))
-                .sum::<f64>();
-        }
-        let psi0 = f64::exp(-c * h);
-        let expected = temperature * (2.0 * c * h + 4.0 * psi0 - psi0 * psi0 - 3.0) / (c * c) / 8.0;
-        let found = sum / 4500.0;
-        assert!((found / expected - 1.0).abs() < 0.105, "{found} for {expected}");
-    }
-}
+mod tests;

@@ -5,6 +5,8 @@ mod closed_form;
 mod ebipla;
 mod ebipla_full;
 mod ebipla_underdamped;
+#[cfg(test)]
+mod finite_differences;
 mod lebm;
 mod parameter_step;
 mod posterior;

@@ -1,4 +1,4 @@
 //! Prior energies.
 
-mod mlp;
+pub mod mlp;
 mod quadratic;

@@ -1,3 +1,4 @@
 //! Metrics.
 
+mod parameter_error;
 mod sliced_w2;

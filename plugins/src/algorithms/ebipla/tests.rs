@@ -4,19 +4,7 @@
 use ebipla_framework::{Optimizer, OptimizerConfig};
 
 use super::*;
-use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, all_close, close, numbers};
-
-/// The particles of all data points as plain numbers, `[point][particle][dimension]`.
-fn clouds(algorithm: &dyn Algorithm, now: u64) -> Vec<Vec<Vec<f64>>> {
-    let clouds = algorithm.clouds().unwrap();
-    let [points, ..] = clouds.shape();
-    let tensor = clouds
-        .settled(0, points, now, &mut Random::new(99))
-        .to_kind(Kind::Double);
-    (0..points as i64)
-        .map(|m| Vec::try_from(tensor.get(m)).unwrap())
-        .collect()
-}
+use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, all_close, close, clouds, numbers};
 
 /// One iteration at temperature 0, written out from eqs. (subsampled_energy), (subsampled_generator) and Algorithm 2.
 ///
