@@ -268,6 +268,17 @@ fn numbers_out_of_range_are_refused() {
 }
 
 #[test]
+fn metrics_that_do_not_fit_are_refused() {
+    refused(
+        &format!("{SMALL}evaluate: {{ metrics: {{ sliced_w2: {{ chain_lengths: [10, 1] }} }} }}\n"),
+        &[
+            "evaluate.metrics.sliced_w2.chain_lengths (wrong.yaml:9)",
+            "increasing",
+        ],
+    );
+}
+
+#[test]
 fn files_that_are_wrong_are_named() {
     refused(
         "extends: [nowhere.yaml, neither.yaml]\n",

@@ -1,3 +1,4 @@
 //! Metrics.
 
+mod chain_lengths;
 mod sliced_w2;
