@@ -1,4 +1,5 @@
 //! Metrics.
 
 mod chain_lengths;
+mod mmd;
 mod sliced_w2;
