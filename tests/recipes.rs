@@ -276,6 +276,11 @@ fn metrics_that_do_not_fit_are_refused() {
             "increasing",
         ],
     );
+    let other = with("{ name: linear }", "{ name: linear, latent_dim: 3 }");
+    refused(
+        &format!("{other}evaluate: {{ metrics: {{ log_likelihood: {{}} }} }}\n"),
+        &["evaluate.metrics.log_likelihood", "latents of 2 numbers, found 3"],
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
 //! Prior energies.
 
-mod mlp;
-mod quadratic;
+pub mod mlp;
+pub mod quadratic;

@@ -1,4 +1,4 @@
 //! Generators.
 
-mod identity;
-mod linear;
+pub mod identity;
+pub mod linear;
