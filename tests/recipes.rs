@@ -268,6 +268,22 @@ fn numbers_out_of_range_are_refused() {
 }
 
 #[test]
+fn metrics_that_do_not_fit_are_refused() {
+    refused(
+        &format!("{SMALL}evaluate: {{ metrics: {{ sliced_w2: {{ chain_lengths: [10, 1] }} }} }}\n"),
+        &[
+            "evaluate.metrics.sliced_w2.chain_lengths (wrong.yaml:9)",
+            "increasing",
+        ],
+    );
+    let other = with("{ name: linear }", "{ name: linear, latent_dim: 3 }");
+    refused(
+        &format!("{other}evaluate: {{ metrics: {{ log_likelihood: {{}} }} }}\n"),
+        &["evaluate.metrics.log_likelihood", "latents of 2 numbers, found 3"],
+    );
+}
+
+#[test]
 fn files_that_are_wrong_are_named() {
     refused(
         "extends: [nowhere.yaml, neither.yaml]\n",

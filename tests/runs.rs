@@ -186,6 +186,21 @@ fn a_run_is_reproducible_whatever_is_recorded_along_the_way() {
 }
 
 #[test]
+fn longer_chains_get_numbers_of_their_own() {
+    let scratch = Scratch::with_small();
+    let metrics =
+        "evaluate.metrics={sliced_w2: {samples: 20, chain_lengths: [1, 4]}, mmd: {chain_lengths: [2]}}";
+    let folder = scratch.train(&["--set", metrics]);
+    let text = fs::read_to_string(folder.join("evaluation.json")).unwrap();
+    let numbers: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
+    let names: Vec<_> = numbers.keys().collect();
+    assert_eq!(
+        names,
+        ["step", "mmd/chains_x2", "sliced_w2", "sliced_w2/chains_x4"]
+    );
+}
+
+#[test]
 fn particle_dumps_have_the_promised_layout() {
     let scratch = Scratch::with_small();
     let folder = scratch.train(&[]);

@@ -4,6 +4,7 @@ use std::f64::consts::PI;
 
 use ebipla_framework::prelude::*;
 
+use crate::curve_density::Arc;
 use crate::planar::{Planar, uniform};
 
 /// A circle with Gaussian noise, three times as large as the noise was measured on.
@@ -52,15 +53,20 @@ impl Circle {
             noise: self.noise,
             seed: self.seed,
             map: [[SCALE, 0.0], [0.0, SCALE]],
+            arcs: vec![Arc {
+                length: 2.0 * PI,
+                at: |share| point(2.0 * PI * share),
+            }],
         };
         planar.build(|count, draws| {
             let angles = uniform(0.0, 2.0 * PI, count, draws);
-            angles
-                .into_iter()
-                .map(|angle| [angle.cos(), angle.sin()])
-                .collect()
+            angles.into_iter().map(point).collect()
         })
     }
+}
+
+fn point(angle: f64) -> [f64; 2] {
+    [angle.cos(), angle.sin()]
 }
 
 inventory::submit! { Registration::of::<Circle>("circle") }
@@ -68,7 +74,7 @@ inventory::submit! { Registration::of::<Circle>("circle") }
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planar::rows;
+    use crate::planar::{assert_density_fits, rows};
 
     /// E‖y‖² = 9(1 + 2·0.05²) and Var‖y‖² = 81(4·0.05² + 4·0.05⁴): the mean of n = 10,000 has standard error 0.009.
     #[test]
@@ -87,5 +93,10 @@ mod tests {
         // The radius has standard deviation 0.15 to first order; its square is known to √(2/n) = 1.4 %.
         let spread = spread / points.len() as f64;
         assert!((spread / 0.0225 - 1.0).abs() < 0.071, "{spread}");
+    }
+
+    #[test]
+    fn the_density_fits_the_points() {
+        assert_density_fits(&*Circle::default().points(), 0.05);
     }
 }

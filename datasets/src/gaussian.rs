@@ -1,10 +1,12 @@
 //! A Gaussian cloud, for checks against closed forms.
 
+use std::f64::consts::PI;
+
 use ebipla_framework::Random;
 use ebipla_framework::prelude::*;
-use tch::Device;
+use tch::{Device, Kind};
 
-use crate::in_memory::InMemory;
+use crate::in_memory::{InMemory, LogDensity};
 
 /// Points from N(mean·1, std²I) in any dimension.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -51,8 +53,53 @@ impl Plugin for Gaussian {
             draws.normal(&shape, Device::Cpu) * self.std + self.mean
         };
         let (train, validation) = (points("train", self.size), points("validation", self.validation));
-        Ok(Box::new(InMemory::new(train, validation)))
+        Ok(Box::new(InMemory::new(train, validation, self.log_density())))
+    }
+}
+
+impl Gaussian {
+    /// −‖y − mean‖²/(2 std²) − dim·log(std √(2π)); there is none where all points coincide.
+    fn log_density(&self) -> Option<LogDensity> {
+        let (mean, variance) = (self.mean, self.std * self.std);
+        let constant = 0.5 * f64::from(self.dim) * (2.0 * PI * variance).ln();
+        let log_density = move |y: &Tensor| {
+            let squares = (y.to_kind(Kind::Double) - mean).square();
+            squares.sum_dim_intlist(1, false, Kind::Double) / (-2.0 * variance) - constant
+        };
+        (self.std > 0.0).then(|| Box::new(log_density) as LogDensity)
     }
 }
 
 inventory::submit! { Registration::of::<Gaussian>("gaussian") }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// By hand in three dimensions; −log(√(2π)·2) is the logarithm of the height of one factor.
+    #[test]
+    fn log_density_by_hand() {
+        let gaussian = Gaussian {
+            dim: 3,
+            mean: 1.0,
+            std: 2.0,
+            ..Gaussian::default()
+        };
+        let y = Tensor::from_slice(&[1f32, 1.0, 1.0, 3.0, 1.0, -3.0]).view([2, 3]);
+        let found: Vec<f64> = gaussian.log_density().unwrap()(&y).try_into().unwrap();
+        let height = -3.0 * ((2.0 * PI).sqrt() * 2.0).ln();
+        assert!((found[0] - height).abs() < 1e-12, "{found:?}");
+        assert!((found[1] - (height - 0.5 - 2.0)).abs() < 1e-12, "{found:?}");
+    }
+
+    #[test]
+    fn a_point_mass_has_no_density() {
+        let gaussian = Gaussian {
+            std: 0.0,
+            ..Gaussian::default()
+        };
+        assert!(gaussian.log_density().is_none());
+    }
+}

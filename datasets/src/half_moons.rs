@@ -4,6 +4,7 @@ use std::f64::consts::PI;
 
 use ebipla_framework::prelude::*;
 
+use crate::curve_density::Arc;
 use crate::planar::{Planar, rotation};
 
 /// Two interleaved half circles, as scikit-learn's make_moons, with Gaussian noise, rotated by 60°.
@@ -50,6 +51,16 @@ impl HalfMoons {
             noise: self.noise,
             seed: self.seed,
             map: rotation(PI / 3.0),
+            arcs: vec![
+                Arc {
+                    length: PI,
+                    at: |share| outer(PI * share),
+                },
+                Arc {
+                    length: PI,
+                    at: |share| inner(PI * share),
+                },
+            ],
         };
         planar.build(|count, _| moons(count))
     }
@@ -57,11 +68,20 @@ impl HalfMoons {
 
 /// Points evenly spaced in angle, both ends included: first the outer moon, then the inner one.
 fn moons(count: usize) -> Vec<[f64; 2]> {
-    let outer = count / 2;
+    let half = count / 2;
     let angles = |n: usize| (0..n).map(move |i| PI * i as f64 / (n.max(2) - 1) as f64);
-    let upper = angles(outer).map(|t| [t.cos(), t.sin()]);
-    let lower = angles(count - outer).map(|t| [1.0 - t.cos(), 0.5 - t.sin()]);
-    upper.chain(lower).collect()
+    angles(half)
+        .map(outer)
+        .chain(angles(count - half).map(inner))
+        .collect()
+}
+
+fn outer(t: f64) -> [f64; 2] {
+    [t.cos(), t.sin()]
+}
+
+fn inner(t: f64) -> [f64; 2] {
+    [1.0 - t.cos(), 0.5 - t.sin()]
 }
 
 inventory::submit! { Registration::of::<HalfMoons>("half_moons") }
@@ -69,7 +89,7 @@ inventory::submit! { Registration::of::<HalfMoons>("half_moons") }
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planar::rows;
+    use crate::planar::{assert_density_fits, rows};
 
     /// make_moons(6, shuffle=False), by hand: angles 0, π/2 and π on each moon.
     #[test]
@@ -97,5 +117,10 @@ mod tests {
         let (sin, cos) = (PI / 3.0).sin_cos();
         assert!((mean(0) - (0.5 * cos - 0.25 * sin)).abs() < 0.005, "{}", mean(0));
         assert!((mean(1) - (0.5 * sin + 0.25 * cos)).abs() < 0.005, "{}", mean(1));
+    }
+
+    #[test]
+    fn the_density_fits_the_points() {
+        assert_density_fits(&*HalfMoons::default().points(), 0.05);
     }
 }

@@ -7,15 +7,20 @@ pub struct InMemory {
     shape: Vec<i64>,
     train: Tensor,
     validation: Tensor,
+    log_density: Option<LogDensity>,
 }
+
+/// The log-density of the points' distribution at each row.
+pub type LogDensity = Box<dyn Fn(&Tensor) -> Tensor>;
 
 impl InMemory {
     /// Both tensors have one row per point.
-    pub fn new(train: Tensor, validation: Tensor) -> Self {
+    pub fn new(train: Tensor, validation: Tensor, log_density: Option<LogDensity>) -> Self {
         Self {
             shape: train.size()[1..].to_vec(),
             train,
             validation,
+            log_density,
         }
     }
 
@@ -38,5 +43,9 @@ impl Dataset for InMemory {
 
     fn get(&self, split: Split, indices: &Tensor) -> anyhow::Result<Tensor> {
         Ok(self.split(split).f_index_select(0, indices)?)
+    }
+
+    fn log_density(&self, y: &Tensor) -> Option<Tensor> {
+        self.log_density.as_ref().map(|log_density| log_density(y))
     }
 }

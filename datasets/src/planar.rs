@@ -4,7 +4,8 @@ use ebipla_framework::Random;
 use ebipla_framework::prelude::*;
 use tch::{Device, Kind};
 
-use crate::in_memory::InMemory;
+use crate::curve_density::{Arc, CurveDensity};
+use crate::in_memory::{InMemory, LogDensity};
 
 /// Points y = T(curve + ε), ε ~ N(0, noise²I).
 pub struct Planar {
@@ -16,6 +17,8 @@ pub struct Planar {
     pub seed: u64,
     /// The linear map T, row by row.
     pub map: [[f64; 2]; 2],
+    /// The curve once more, as what its points are uniform on: equally likely pieces.
+    pub arcs: Vec<Arc>,
 }
 
 impl Planar {
@@ -30,7 +33,13 @@ impl Planar {
         Box::new(InMemory::new(
             split("train", self.size),
             split("validation", self.validation),
+            self.log_density(),
         ))
+    }
+
+    fn log_density(&self) -> Option<LogDensity> {
+        let density = CurveDensity::new(&self.arcs, self.noise, self.map)?;
+        Some(Box::new(move |y| density.log_density(y)))
     }
 
     fn points(&self, curve: &[[f64; 2]], draws: &mut Draws) -> Tensor {
@@ -65,4 +74,31 @@ pub fn rows(dataset: &dyn Dataset, split: Split) -> Vec<Vec<f64>> {
         .ok()
         .and_then(|points| Vec::try_from(points).ok())
         .unwrap_or_default()
+}
+
+/// What every density must satisfy: it integrates to one, and to the share of points on the right half of the plane.
+///
+/// The midpoint rule on ±5 with spacing `step` is exact to far below 1e-6 where the step is at most half the smallest
+/// width of the noise. A share of n = 10,000 points has standard error at most 1/(2√n) = 0.005.
+#[cfg(test)]
+#[track_caller]
+pub fn assert_density_fits(dataset: &dyn Dataset, step: f64) {
+    let count = (10.0 / step) as i64;
+    let axis = (Tensor::arange(count, (Kind::Double, Device::Cpu)) + 0.5) * step - 5.0;
+    let points = Tensor::cartesian_prod(&[&axis, &axis]);
+    let density = dataset
+        .log_density(&points)
+        .map(|log_density| log_density.exp() * (step * step))
+        .unwrap_or_default();
+    let total = density.sum(Kind::Double).double_value(&[]);
+    assert!((total - 1.0).abs() < 1e-6, "integrates to {total}");
+
+    let right = points.select(1, 0).gt(0.0).to_kind(Kind::Double);
+    let expected = (density * right).sum(Kind::Double).double_value(&[]);
+    let rows = rows(dataset, Split::Validation);
+    let found = rows.iter().filter(|row| row[0] > 0.0).count() as f64 / rows.len() as f64;
+    assert!(
+        (found - expected).abs() < 0.025,
+        "{found} of the points for {expected}"
+    );
 }

@@ -32,4 +32,10 @@ pub trait Dataset {
         let n = n.min(self.len(split)) as i64;
         self.get(split, &Tensor::arange(n, (tch::Kind::Int64, tch::Device::Cpu)))
     }
+
+    /// Log-density of the distribution that the data were drawn from at each row of `y`, in nats, where it is known
+    /// exactly.
+    fn log_density(&self, _y: &Tensor) -> Option<Tensor> {
+        None
+    }
 }

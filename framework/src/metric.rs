@@ -1,6 +1,8 @@
 //! Says what a metric is: a number that tells how good a model is.
 
-use crate::{Dataset, Model, PriorSampler, Random, Scalars};
+use tch::Tensor;
+
+use crate::{Dataset, Model, PriorSampler, Random, Scalars, Split};
 
 /// Measures a trained model.
 pub trait Metric {
@@ -19,12 +21,146 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// `n` samples of the model: prior chains from N(0, I), decoded, with decoder noise.
-    pub fn samples(&mut self, n: i64) -> anyhow::Result<tch::Tensor> {
-        let mut draws = self.random.stream("samples", 0);
-        let chains = self
-            .prior_sampler
-            .sample_from_noise(self.model, n, self.device, &mut draws)?;
-        Ok(self.model.decode(&chains.last, &mut draws))
+    /// Every held-out point.
+    pub fn held_out(&self) -> anyhow::Result<Tensor> {
+        let count = self.dataset.len(Split::Validation);
+        anyhow::ensure!(
+            count > 0,
+            "there are no held-out data: give the data set a validation split"
+        );
+        let points = self.dataset.first(Split::Validation, count)?;
+        Ok(points.to_device(self.device))
+    }
+
+    /// `n` samples of the model at each of `lengths`, which increase: prior chains from N(0, I), so many times as long
+    /// as the prior sampler's own, decoded, with decoder noise.
+    ///
+    /// The same chains are continued from one length to the next. What comes out at one length does not depend on
+    /// the others that are asked for.
+    pub fn samples(&mut self, n: i64, lengths: &[u32]) -> anyhow::Result<Vec<Tensor>> {
+        let mut samples = Vec::with_capacity(lengths.len());
+        let mut reached = None;
+        for length in 1..=lengths.last().copied().unwrap_or(0) {
+            let mut draws = self.random.stream("samples", u64::from(length - 1));
+            let chains = match reached.take() {
+                None => self
+                    .prior_sampler
+                    .sample_from_noise(self.model, n, self.device, &mut draws)?,
+                Some(start) => self
+                    .prior_sampler
+                    .sample(self.model.energy.as_ref(), start, &mut draws)?,
+            };
+            if lengths.contains(&length) {
+                samples.push(self.model.decode(&chains.last, &mut draws));
+            }
+            reached = Some(chains.last);
+        }
+        Ok(samples)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::{Chains, Draws, Energy, Generator, Parameters};
+    use tch::Device;
+
+    /// A model and data of which only the latent dimension matters.
+    struct Nothing(Parameters);
+
+    impl Energy for Nothing {
+        fn parameters(&self) -> &Parameters {
+            &self.0
+        }
+
+        fn energy(&self, x: &Tensor) -> Tensor {
+            x.sum_dim_intlist(1, false, x.kind())
+        }
+    }
+
+    impl Generator for Nothing {
+        fn parameters(&self) -> &Parameters {
+            &self.0
+        }
+
+        fn latent_dim(&self) -> i64 {
+            2
+        }
+
+        fn generate(&self, x: &Tensor) -> Tensor {
+            x.shallow_clone()
+        }
+    }
+
+    impl Dataset for Nothing {
+        fn shape(&self) -> &[i64] {
+            &[2]
+        }
+
+        fn len(&self, _: Split) -> usize {
+            0
+        }
+
+        fn get(&self, _: Split, indices: &Tensor) -> anyhow::Result<Tensor> {
+            Ok(indices.shallow_clone())
+        }
+    }
+
+    /// Chains that step to the right by one, with a little noise.
+    struct Right;
+
+    impl PriorSampler for Right {
+        fn sample(&self, _: &dyn Energy, start: Tensor, draws: &mut Draws) -> anyhow::Result<Chains> {
+            Ok(Chains {
+                last: &start + 1.0 + draws.normal_like(&start) * 1e-3,
+                statistics: Scalars::new(),
+            })
+        }
+
+        fn gradient_evaluations(&self) -> u64 {
+            0
+        }
+    }
+
+    fn subject<T>(ask: impl FnOnce(Subject) -> T) -> T {
+        let model = Model {
+            energy: Box::new(Nothing(Parameters::new())),
+            generator: Box::new(Nothing(Parameters::new())),
+            sigma: 1e-3,
+        };
+        ask(Subject {
+            model: &model,
+            prior_sampler: &Right,
+            dataset: &Nothing(Parameters::new()),
+            device: Device::Cpu,
+            random: &mut Random::new(6),
+        })
+    }
+
+    /// From length 1 to length 3 the chains take two more steps; the noise adds up to 2e-3 per sample.
+    #[test]
+    fn longer_chains_continue_shorter_ones() {
+        let samples = subject(|mut subject| subject.samples(50, &[1, 3]).unwrap());
+        let [short, long] = &samples[..] else {
+            panic!("one set of samples for each length");
+        };
+        let off = (long - short - 2.0).abs().max().double_value(&[]);
+        assert!(off > 0.0 && off < 0.02, "{off}");
+    }
+
+    #[test]
+    fn a_length_does_not_depend_on_the_others() {
+        let both = subject(|mut subject| subject.samples(5, &[1, 3]).unwrap());
+        for (lengths, expected) in [([1], &both[0]), ([3], &both[1])] {
+            assert!(subject(|mut subject| subject.samples(5, &lengths).unwrap())[0].equal(expected));
+        }
+    }
+
+    #[test]
+    fn without_held_out_data_it_says_what_to_do() {
+        let error = subject(|subject| subject.held_out().unwrap_err());
+        assert!(error.to_string().contains("validation"), "{error}");
     }
 }

@@ -298,4 +298,8 @@ impl Dataset for Head {
     fn get(&self, split: Split, indices: &Tensor) -> anyhow::Result<Tensor> {
         self.whole.get(split, indices)
     }
+
+    fn log_density(&self, y: &Tensor) -> Option<Tensor> {
+        self.whole.log_density(y)
+    }
 }

@@ -1,4 +1,4 @@
 //! Prior energies.
 
 pub mod mlp;
-mod quadratic;
+pub mod quadratic;

@@ -1,4 +1,4 @@
 //! Generators.
 
-mod identity;
+pub mod identity;
 pub mod linear;

@@ -3,6 +3,8 @@
 use ebipla_framework::prelude::*;
 use tch::{Device, Kind};
 
+use super::chain_lengths::ChainLengths;
+
 /// Sliced 2-Wasserstein distance between samples of the model and held-out data.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -13,6 +15,7 @@ pub struct SlicedW2 {
     /// Random directions that the points are projected on. [directions]
     #[schemars(range(min = 1))]
     directions: u32,
+    chain_lengths: ChainLengths,
 }
 
 impl Default for SlicedW2 {
@@ -20,12 +23,17 @@ impl Default for SlicedW2 {
         Self {
             samples: 4000,
             directions: 256,
+            chain_lengths: ChainLengths::default(),
         }
     }
 }
 
 impl Plugin for SlicedW2 {
     type Builds = dyn Metric;
+
+    fn check(&self) -> Vec<Complaint> {
+        self.chain_lengths.complaints()
+    }
 
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         Ok(Box::new(self))
@@ -34,22 +42,18 @@ impl Plugin for SlicedW2 {
 
 impl Metric for SlicedW2 {
     fn measure(&self, mut subject: Subject) -> anyhow::Result<Scalars> {
-        let held_out = subject.dataset.len(Split::Validation);
-        anyhow::ensure!(
-            held_out > 0,
-            "sliced_w2 needs held-out data: give the data set a validation split"
-        );
-        let data = subject
-            .dataset
-            .first(Split::Validation, held_out)?
-            .to_device(subject.device);
-        let samples = subject.samples(self.samples.into())?;
+        let data = subject.held_out()?;
+        let samples = self
+            .chain_lengths
+            .samples("sliced_w2", self.samples, &mut subject)?;
         let directions = subject.random.stream("directions", 0).normal(
             &[i64::from(self.directions), data.flatten(1, -1).size()[1]],
             subject.device,
         );
         let mut scalars = Scalars::new();
-        scalars.add("sliced_w2", &sliced_w2(&samples, &data, &directions));
+        for (name, samples) in samples {
+            scalars.add(name, &sliced_w2(&samples, &data, &directions));
+        }
         Ok(scalars)
     }
 }
