@@ -8,7 +8,7 @@ use serde_json::Value;
 use tch::Device;
 
 use super::{Kind, OptionSpec, Product, options};
-use crate::Random;
+use crate::{Random, Storage};
 
 /// A config struct that builds one thing.
 ///
@@ -43,6 +43,8 @@ pub struct Complaint {
 pub struct Scope<'a> {
     /// Where tensors live.
     pub device: Device,
+    /// Where clouds of particles are kept.
+    pub storage: Storage,
     /// The run's random streams; take one of your own for initial values.
     pub random: &'a mut Random,
     /// The training data (before the dataset is built: no points, no shape).

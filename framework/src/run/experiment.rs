@@ -1,11 +1,14 @@
 //! Builds everything a recipe names, and takes steps with it.
 
+use std::path::Path;
+
 use anyhow::Context;
 use tch::{Device, Tensor};
 
+use crate::recipe::ParticleDevice;
 use crate::{
     Algorithm, DataFacts, Dataset, Metric, Model, Optimizer, PriorSampler, Problem, Product, Random, Recipe,
-    RecipeError, Registry, Scalars, Scope, Split, Step, Subject, device,
+    RecipeError, Registry, Scalars, Scope, Split, Step, Storage, Subject, device,
 };
 
 /// A recipe come alive.
@@ -27,8 +30,9 @@ pub struct Experiment {
 
 /// How much of the data to build for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    Full,
+pub enum Size<'a> {
+    /// All of it; the disk of `out` takes what is too much for memory.
+    Full { out: &'a Path },
     /// A handful of data points, to see whether everything fits together.
     Tiny,
 }
@@ -50,6 +54,7 @@ impl Experiment {
         let mut random = Random::new(recipe.run.seed);
         let mut scope = Scope {
             device,
+            storage: storage(&recipe, device, size),
             random: &mut random,
             data: DataFacts::default(),
             latent_dim: 0,
@@ -209,6 +214,18 @@ impl Experiment {
     /// Streams apart from those of the training, so that looking at a run does not change it.
     pub fn streams_for(&self, purpose: &str) -> Random {
         self.random.fork(purpose)
+    }
+}
+
+fn storage(recipe: &Recipe, device: Device, size: Size) -> Storage {
+    let particles = &recipe.run.particles;
+    let storage = match particles.device {
+        ParticleDevice::Model => Storage::on(device),
+        ParticleDevice::Cpu => Storage::on(device).in_main_memory(),
+    };
+    match size {
+        Size::Full { out } => storage.with_budget(particles.memory, out),
+        Size::Tiny => storage,
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{DataFacts, Method, Model, Optimizer, OptimizerConfig, Random};
+use ebipla_framework::{DataFacts, Method, Model, Optimizer, OptimizerConfig, Random, Storage};
 use tch::{Device, Kind};
 
 /// Where the prior chains always end.
@@ -152,6 +152,7 @@ impl Bench {
     pub fn build(&mut self, config: impl Plugin<Builds = dyn Algorithm>) -> Box<dyn Algorithm> {
         let mut scope = Scope {
             device: Device::Cpu,
+            storage: Storage::on(Device::Cpu),
             random: &mut self.random,
             data: DataFacts {
                 count: self.data.size()[0] as usize,

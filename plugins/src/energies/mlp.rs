@@ -187,13 +187,14 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use ebipla_framework::{DataFacts, Random, gradient};
+    use ebipla_framework::{DataFacts, Random, Storage, gradient};
     use tch::{Device, Kind};
 
     fn build(config: Mlp, latent_dim: i64) -> Box<dyn Energy> {
         let mut random = Random::new(3);
         let mut scope = Scope {
             device: Device::Cpu,
+            storage: Storage::on(Device::Cpu),
             random: &mut random,
             data: DataFacts::default(),
             latent_dim,
