@@ -29,7 +29,12 @@ fn text(payload: &(dyn Any + Send)) -> &str {
 /// What libtorch said, without its C++ stack.
 pub fn without_stack(text: &str) -> &str {
     // In the message of an unwrapped error, line breaks are escaped.
-    let stack = ["\nException raised from", "\\nException raised from"];
+    let stack = [
+        "\nException raised from",
+        "\\nException raised from",
+        "\nframe #0:",
+        "\\nframe #0:",
+    ];
     let end = stack.iter().find_map(|start| text.find(start));
     &text[..end.unwrap_or(text.len())]
 }
