@@ -201,6 +201,55 @@ fn longer_chains_get_numbers_of_their_own() {
 }
 
 #[test]
+fn where_particles_are_kept_changes_nothing() {
+    for algorithm in [
+        "algorithm.noise=lazy",
+        "algorithm.noise=eager",
+        "algorithm.warmup={steps: 3}",
+        "algorithm.name=ebipla_underdamped",
+    ] {
+        let scratch = Scratch::with_small();
+        let in_memory = scratch.train(&["--set", algorithm]);
+        let in_file = scratch.train(&[
+            "--set",
+            algorithm,
+            "--set",
+            "run.particles={memory: 0, device: cpu}",
+        ]);
+        let said = |folder: &Path| {
+            let log = fs::read_to_string(folder.join("log.txt")).unwrap();
+            log.contains("of particles in a file in")
+        };
+        assert_eq!((said(&in_memory), said(&in_file)), (false, true), "{algorithm}");
+        assert_eq!(metrics(&in_memory), metrics(&in_file), "{algorithm}");
+        assert_eq!(weights(&in_memory), weights(&in_file), "{algorithm}");
+        assert_eq!(particles(&in_memory), particles(&in_file), "{algorithm}");
+        assert_eq!(
+            format!("{}-2", in_memory.display()),
+            in_file.display().to_string(),
+            "it is the same experiment"
+        );
+        assert_eq!(scratch.entries(), ["runs", "small.yaml"]);
+        assert_eq!(fs::read_dir(scratch.path().join("runs")).unwrap().count(), 2);
+    }
+}
+
+#[test]
+fn particles_that_fit_nowhere_are_refused_before_anything_is_written() {
+    let scratch = Scratch::with_small();
+    let outcome = scratch.runner(&[
+        "--recipe",
+        "small.yaml",
+        "--set",
+        "run.particles.memory=0",
+        "--set",
+        "algorithm.particles=1e13",
+    ]);
+    outcome.refused(&["algorithm", "2.84 PiB", "--out", "run.particles.memory"]);
+    assert_eq!(scratch.entries(), ["small.yaml"]);
+}
+
+#[test]
 fn particle_dumps_have_the_promised_layout() {
     let scratch = Scratch::with_small();
     let folder = scratch.train(&[]);

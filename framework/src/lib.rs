@@ -72,6 +72,7 @@ mod record;
 mod registry;
 mod run;
 mod scalars;
+mod storage;
 
 pub use algorithm::{Algorithm, Clouds, Step};
 pub use cli::{Home, main};
@@ -92,6 +93,7 @@ pub use registry::{
     Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Registration, Registry, Scope,
 };
 pub use scalars::Scalars;
+pub use storage::Storage;
 
 /// What a file with a plugin usually needs.
 pub mod prelude {

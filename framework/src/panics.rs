@@ -16,15 +16,25 @@ pub fn caught<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> 
         .unwrap_or_else(|payload| Err(anyhow::anyhow!("internal error: {}", text(&*payload))))
 }
 
-/// What a panic said, without libtorch's C++ stack.
+/// What a panic said.
 fn text(payload: &(dyn Any + Send)) -> &str {
     let text = payload
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| payload.downcast_ref::<&str>().copied())
         .unwrap_or("unknown");
+    without_stack(text)
+}
+
+/// What libtorch said, without its C++ stack.
+pub fn without_stack(text: &str) -> &str {
     // In the message of an unwrapped error, line breaks are escaped.
-    let stack = ["\nException raised from", "\\nException raised from"];
+    let stack = [
+        "\nException raised from",
+        "\\nException raised from",
+        "\nframe #0:",
+        "\\nframe #0:",
+    ];
     let end = stack.iter().find_map(|start| text.find(start));
     &text[..end.unwrap_or(text.len())]
 }

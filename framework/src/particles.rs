@@ -1,70 +1,97 @@
 //! Stores one cloud of particles per data point, gathered and scattered by data index.
 
+use anyhow::ensure;
 use tch::{Device, Kind, Tensor};
 
-use crate::Draws;
+use crate::{Draws, Storage};
+
+/// Numbers that are drawn or moved at once. Random numbers depend on it, so that it is the same however clouds are kept.
+const BLOCK: usize = 1 << 22;
 
 /// The clouds X^{1:M, 1:N}: `[data points, particles, latent]`.
+///
+/// They are kept where the [`Storage`] says, and are handed out and taken back on the model's device. All random numbers
+/// are drawn there too, so that where they are kept changes none.
 pub struct ParticleStore {
+    /// Has place for all particles, also while there are few.
+    room: Tensor,
+    /// The particles that there are, at the front of `room`.
     clouds: Tensor,
+    model: Device,
 }
 
 impl ParticleStore {
     /// Clouds drawn from N(0, I).
     pub fn standard_normal(
-        points: usize,
-        particles: usize,
-        latent_dim: i64,
+        shape: [usize; 3],
         draws: &mut Draws,
-        device: Device,
-    ) -> Self {
-        Self {
-            clouds: draws.normal(&[points as i64, particles as i64, latent_dim], device),
+        storage: &mut Storage,
+    ) -> anyhow::Result<Self> {
+        Self::few_standard_normal(shape[1], shape, draws, storage)
+    }
+
+    /// The same with `few` particles in each cloud, and room for it to grow to `shape` by [`Self::replicate`].
+    ///
+    /// The room is taken now, so that a lack of it is known before the run starts.
+    pub fn few_standard_normal(
+        few: usize,
+        shape: [usize; 3],
+        draws: &mut Draws,
+        storage: &mut Storage,
+    ) -> anyhow::Result<Self> {
+        let [points, particles, latent_dim] = shape;
+        ensure!(
+            particles.is_multiple_of(few),
+            "{few} particles cannot be replicated to {particles}"
+        );
+        let room = storage.room(shape)?;
+        let size = [points, few, latent_dim].map(|n| n as i64);
+        let front = room.view([-1]).narrow(0, 0, size.iter().product());
+        let mut store = Self {
+            room,
+            clouds: front.view(size),
+            model: storage.model_device(),
+        };
+        for mut block in store.blocks() {
+            block.copy_(&draws.normal(&block.size(), store.model));
         }
+        Ok(store)
     }
 
     /// Data points, particles of each, latent dimensions.
     pub fn shape(&self) -> [usize; 3] {
-        [self.points(), self.particles(), self.latent_dim()]
-    }
-
-    /// Number of data points M.
-    pub fn points(&self) -> usize {
-        self.clouds.size()[0] as usize
-    }
-
-    /// Particles per data point N.
-    pub fn particles(&self) -> usize {
-        self.clouds.size()[1] as usize
-    }
-
-    /// Dimension of the latent space.
-    pub fn latent_dim(&self) -> usize {
-        self.clouds.size()[2] as usize
+        let size = self.clouds.size();
+        [size[0], size[1], size[2]].map(|n| n as usize)
     }
 
     /// Copies the clouds of the data points `indices`: `[n, particles, latent]`.
     pub fn gather(&self, indices: &Tensor) -> Tensor {
         self.clouds
             .index_select(0, &indices.to_device(self.clouds.device()))
+            .to_device(self.model)
     }
 
     /// Puts clouds back.
     pub fn scatter(&mut self, indices: &Tensor, clouds: &Tensor) {
+        let device = self.clouds.device();
         let _ = self
             .clouds
-            .index_copy_(0, &indices.to_device(self.clouds.device()), clouds);
+            .index_copy_(0, &indices.to_device(device), &clouds.to_device(device));
     }
 
     /// Copies the clouds of the data points `start..start + count`.
     pub fn block(&self, start: usize, count: usize) -> Tensor {
-        self.clouds.narrow_copy(0, start as i64, count as i64)
+        self.clouds
+            .narrow_copy(0, start as i64, count as i64)
+            .to_device(self.model)
     }
 
     /// Adds `scale`·ξ to every particle.
     pub fn add_noise(&mut self, scale: f64, draws: &mut Draws) {
-        let noise = draws.normal_like(&self.clouds);
-        let _ = self.clouds.g_add_(&(noise * scale));
+        for mut block in self.blocks() {
+            let noise = draws.normal(&block.size(), self.model) * scale;
+            let _ = block.g_add_(&noise.to_device(block.device()));
+        }
     }
 
     /// Multiplies every coordinate by `factor`.
@@ -72,9 +99,23 @@ impl ParticleStore {
         let _ = self.clouds.g_mul_scalar_(factor);
     }
 
-    /// Repeats each cloud `times` times, so that it has that many times the particles.
-    pub fn replicate(&mut self, times: usize) {
-        self.clouds = self.clouds.repeat([1, times as i64, 1]);
+    /// Repeats the particles of each cloud until it has all that there is room for.
+    pub fn replicate(&mut self) {
+        let times = self.room.size()[1] / self.clouds.size()[1];
+        let few = std::mem::replace(&mut self.clouds, self.room.shallow_clone());
+        let all = self.blocks();
+        let few = few.split(all[0].size()[0], 0);
+        // From the last: what a block grows over has been moved by then.
+        for (few, mut all) in few.iter().zip(all).rev() {
+            all.copy_(&few.repeat([1, times, 1]));
+        }
+    }
+
+    /// Views of all clouds, some data points each.
+    fn blocks(&mut self) -> Vec<Tensor> {
+        let [_, particles, latent_dim] = self.shape();
+        let points = (BLOCK / (particles * latent_dim)).max(1);
+        self.clouds.split(points as i64, 0)
     }
 }
 
@@ -107,5 +148,102 @@ impl NoiseLedger {
         let _ = self
             .applied
             .index_fill_(0, &indices.to_device(self.applied.device()), now as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::Random;
+
+    /// Three blocks, the last of them ragged.
+    const SHAPE: [usize; 3] = [7, 12, 116_508];
+
+    /// The same work on clouds in memory and in a file must leave the same bits.
+    #[track_caller]
+    fn same_in_memory_and_file(work: impl Fn(&mut Storage, &mut Draws) -> Vec<Tensor>) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut in_file = Storage::on(Device::Cpu).with_budget(0.0, folder.path());
+        let [memory, file] = [&mut Storage::on(Device::Cpu), &mut in_file]
+            .map(|storage| work(storage, &mut Random::new(5).stream("clouds", 0)));
+        assert_eq!(memory.len(), file.len());
+        for (memory, file) in memory.iter().zip(&file) {
+            assert!(memory.equal(file));
+        }
+    }
+
+    #[test]
+    fn clouds_are_drawn_and_moved_alike_in_memory_and_in_a_file() {
+        same_in_memory_and_file(|storage, draws| {
+            let mut store = ParticleStore::standard_normal(SHAPE, draws, storage).unwrap();
+            assert_eq!(store.blocks().len(), 3);
+            let start = store.block(0, 7);
+            store.scale(0.5);
+            store.add_noise(0.1, draws);
+            let indices = Tensor::from_slice(&[6i64, 0, 3]);
+            let batch = store.gather(&indices);
+            store.scatter(&indices, &(&batch * 2.0));
+            vec![start, batch, store.block(0, 7)]
+        });
+    }
+
+    #[test]
+    fn noise_reaches_every_block_with_its_scale() {
+        let mut random = Random::new(6);
+        let mut draws = random.stream("clouds", 0);
+        let mut store =
+            ParticleStore::standard_normal(SHAPE, &mut draws, &mut Storage::on(Device::Cpu)).unwrap();
+        let before = store.block(0, 7);
+        store.add_noise(0.1, &mut draws);
+        let noise = store.block(0, 7) - before;
+        for point in 0..7 {
+            // 1.4 million numbers: five standard errors of their standard deviation are 5/√(2·1.4e6) = 0.3 %.
+            let found = noise.get(point).std(true).double_value(&[]) / 0.1;
+            assert!((found - 1.0).abs() < 0.003, "{found}");
+        }
+    }
+
+    #[test]
+    fn batches_come_and_go_by_data_index() {
+        let mut random = Random::new(7);
+        let mut draws = random.stream("clouds", 0);
+        let mut store =
+            ParticleStore::standard_normal([5, 2, 3], &mut draws, &mut Storage::on(Device::Cpu)).unwrap();
+        let before = store.block(0, 5);
+        let indices = Tensor::from_slice(&[4i64, 1]);
+        assert!(store.gather(&indices).equal(&before.index_select(0, &indices)));
+        let ragged = Tensor::from_slice(&[2i64]);
+        store.scatter(&ragged, &Tensor::ones([1, 2, 3], tch::kind::FLOAT_CPU));
+        assert!(
+            store
+                .block(2, 1)
+                .equal(&Tensor::ones([1, 2, 3], tch::kind::FLOAT_CPU))
+        );
+        let others = Tensor::from_slice(&[0i64, 1, 3, 4]);
+        assert!(store.gather(&others).equal(&before.index_select(0, &others)));
+    }
+
+    #[test]
+    fn few_particles_are_repeated_in_place() {
+        same_in_memory_and_file(|storage, draws| {
+            let mut store = ParticleStore::few_standard_normal(4, SHAPE, draws, storage).unwrap();
+            let few = store.block(0, 7);
+            assert_eq!(few.size()[1], 4);
+            store.replicate();
+            assert_eq!(store.shape(), SHAPE);
+            let all = store.block(0, 7);
+            assert!(all.equal(&few.repeat([1, 3, 1])));
+            vec![few, all]
+        });
+    }
+
+    #[test]
+    fn few_particles_must_divide_all() {
+        let mut random = Random::new(8);
+        let mut draws = random.stream("clouds", 0);
+        let mut storage = Storage::on(Device::Cpu);
+        assert!(ParticleStore::few_standard_normal(4, [1, 6, 1], &mut draws, &mut storage).is_err());
     }
 }

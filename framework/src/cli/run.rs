@@ -9,7 +9,8 @@ use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, Size, t
 
 pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let recipe = program.recipe(&arguments.recipe)?;
-    let experiment = Experiment::build(recipe, &program.registry, Size::Full)?;
+    let size = Size::Full { out: &arguments.out };
+    let experiment = Experiment::build(recipe, &program.registry, size)?;
     let interrupt = Interrupt::listen()?;
     let folder = RunFolder::create(&arguments.out, &experiment.recipe)?;
     program.log.write_to(folder.path())?;

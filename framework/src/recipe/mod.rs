@@ -17,8 +17,8 @@ pub use layer::Origin;
 pub use locate::{RecipeFolders, recipe_names};
 pub use problem::{Problem, RecipeError};
 pub use sections::{
-    DecoderSection, EvaluateSection, GuardSection, LossSection, OptimizerSection, RecordSection, RunSection,
-    SECTIONS, SectionKind,
+    DecoderSection, EvaluateSection, GuardSection, LossSection, OptimizerSection, ParticleDevice,
+    RecordSection, RunSection, SECTIONS, SectionKind,
 };
 pub use yaml::to_yaml;
 
@@ -104,6 +104,8 @@ impl Recipe {
         let mut values = self.values.clone();
         if let Some(Value::Object(run)) = values.get_mut("run") {
             run.shift_remove("seed");
+            // Where particles are kept changes none of them.
+            run.shift_remove("particles");
         }
         // Not `record`: how often something is written does not make it another experiment.
         values.shift_remove("record");

@@ -27,6 +27,8 @@ pub struct RunSection {
     /// CPU threads; null takes all cores. [threads]
     #[schemars(range(min = 1))]
     pub threads: Option<usize>,
+    /// Where particles are kept, which changes no result.
+    pub particles: ParticlesSection,
 }
 
 impl Default for RunSection {
@@ -38,6 +40,36 @@ impl Default for RunSection {
             batch_size: 128,
             device: "auto".into(),
             threads: None,
+            particles: ParticlesSection::default(),
+        }
+    }
+}
+
+/// Where particles are kept.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ParticlesSection {
+    /// Whose memory they are kept in.
+    pub device: ParticleDevice,
+    /// Memory that all particles may take there; a cloud that needs more lives in a file on the disk of --out. [GiB]
+    #[schemars(range(min = 0.0))]
+    pub memory: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ParticleDevice {
+    /// That of the device that computes.
+    Model,
+    /// Main memory; each batch is copied to the device that computes, and back.
+    Cpu,
+}
+
+impl Default for ParticlesSection {
+    fn default() -> Self {
+        Self {
+            device: ParticleDevice::Model,
+            memory: 2.0,
         }
     }
 }

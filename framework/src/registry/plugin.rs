@@ -8,7 +8,7 @@ use serde_json::Value;
 use tch::Device;
 
 use super::{Kind, OptionSpec, Product, options};
-use crate::Random;
+use crate::{Random, Storage};
 
 /// A config struct that builds one thing.
 ///
@@ -43,6 +43,8 @@ pub struct Complaint {
 pub struct Scope<'a> {
     /// Where tensors live.
     pub device: Device,
+    /// Where clouds of particles are kept.
+    pub storage: Storage,
     /// The run's random streams; take one of your own for initial values.
     pub random: &'a mut Random,
     /// The training data (before the dataset is built: no points, no shape).
@@ -53,6 +55,21 @@ pub struct Scope<'a> {
     pub sigma: f64,
     /// Data points in a mini-batch.
     pub batch_size: usize,
+}
+
+impl<'a> Scope<'a> {
+    /// On the CPU, with σ = 1 and nothing known yet: for plugins that are built by hand, as tests do.
+    pub fn on_cpu(random: &'a mut Random) -> Self {
+        Self {
+            device: Device::Cpu,
+            storage: Storage::on(Device::Cpu),
+            random,
+            data: DataFacts::default(),
+            latent_dim: 0,
+            sigma: 1.0,
+            batch_size: 1,
+        }
+    }
 }
 
 /// What is known of the training data without looking at it.

@@ -1,12 +1,15 @@
 //! Builds everything a recipe names, and takes steps with it.
 
+use std::path::Path;
+
 use anyhow::Context;
 use tch::{Device, Tensor};
 
+use crate::recipe::ParticleDevice;
 use crate::{
     Algorithm, Averages, DataFacts, Dataset, Energy, Generator, Metric, Model, Optimizer, PriorChains,
     PriorSampler, Problem, Product, Random, Recipe, RecipeError, Registry, Scalars, Scope, Split, Step,
-    Subject, device,
+    Storage, Subject, device,
 };
 
 /// A recipe come alive.
@@ -30,8 +33,9 @@ pub struct Experiment {
 
 /// How much of the data to build for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    Full,
+pub enum Size<'a> {
+    /// All of it; the disk of `out` takes what is too much for memory.
+    Full { out: &'a Path },
     /// A handful of data points, to see whether everything fits together.
     Tiny,
 }
@@ -53,6 +57,7 @@ impl Experiment {
         let mut random = Random::new(recipe.run.seed);
         let mut scope = Scope {
             device,
+            storage: storage(&recipe, device, size),
             random: &mut random,
             data: DataFacts::default(),
             latent_dim: 0,
@@ -235,6 +240,18 @@ impl Experiment {
     /// Streams apart from those of the training, so that looking at a run does not change it.
     pub fn streams_for(&self, purpose: &str) -> Random {
         self.random.fork(purpose)
+    }
+}
+
+fn storage(recipe: &Recipe, device: Device, size: Size) -> Storage {
+    let particles = &recipe.run.particles;
+    let storage = match particles.device {
+        ParticleDevice::Model => Storage::on(device),
+        ParticleDevice::Cpu => Storage::on(device).in_main_memory(),
+    };
+    match size {
+        Size::Full { out } => storage.with_budget(particles.memory, out),
+        Size::Tiny => storage,
     }
 }
 

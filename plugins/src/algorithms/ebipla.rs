@@ -110,11 +110,11 @@ impl Plugin for Ebipla {
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Algorithm>> {
         let raw_step = self.step_unit.raw(self.step_size, scope.sigma);
         let first = self.warmup.as_ref().filter(|warmup| warmup.steps > 0);
-        let particles = first.map_or(self.particles, |warmup| warmup.particles);
+        let few = first.map_or(self.particles, |warmup| warmup.particles);
         let DataFacts { count, .. } = scope.data;
+        let shape = [count, self.particles, scope.latent_dim as usize];
         let mut draws = scope.random.stream("particle_initialisation", 0);
-        let store =
-            ParticleStore::standard_normal(count, particles, scope.latent_dim, &mut draws, scope.device);
+        let store = ParticleStore::few_standard_normal(few, shape, &mut draws, &mut scope.storage)?;
         let ledger = first
             .is_none()
             .then(|| NoiseLedger::settled(count, 0, scope.device));
@@ -184,9 +184,9 @@ impl Particles {
 
     /// Each cloud of N' particles becomes one of N; from now on, noise is due.
     fn end_warm_up(&mut self, k: u64) {
-        self.store
-            .replicate(self.config.particles / self.store.particles());
-        self.ledger = Some(NoiseLedger::settled(self.store.points(), k, self.device));
+        self.store.replicate();
+        let [points, ..] = self.store.shape();
+        self.ledger = Some(NoiseLedger::settled(points, k, self.device));
     }
 
     /// One drift on the batch, noise on all particles. Returns φ at the particles that the losses are taken at.

@@ -55,16 +55,11 @@ impl Plugin for EbiplaFull {
             scope.batch_size == count,
             "every iteration takes all data points: run.batch_size must be the number of training points"
         );
+        let shape = [count, self.particles, scope.latent_dim as usize];
         let mut draws = scope.random.stream("particle_initialisation", 0);
         Ok(Box::new(AllParticles {
             raw_step: self.step_unit.raw(self.step_size, scope.sigma),
-            store: ParticleStore::standard_normal(
-                count,
-                self.particles,
-                scope.latent_dim,
-                &mut draws,
-                scope.device,
-            ),
+            store: ParticleStore::standard_normal(shape, &mut draws, &mut scope.storage)?,
             config: self,
         }))
     }

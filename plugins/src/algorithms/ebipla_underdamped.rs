@@ -88,12 +88,13 @@ impl Plugin for EbiplaUnderdamped {
             );
         }
         let DataFacts { count, .. } = scope.data;
+        let shape = [count, self.particles, scope.latent_dim as usize];
         let mut normal = |name| {
             let mut draws = scope.random.stream(name, 0);
-            ParticleStore::standard_normal(count, self.particles, scope.latent_dim, &mut draws, scope.device)
+            ParticleStore::standard_normal(shape, &mut draws, &mut scope.storage)
         };
-        let positions = normal("particle_initialisation");
-        let mut velocities = normal("velocity_initialisation");
+        let positions = normal("particle_initialisation")?;
+        let mut velocities = normal("velocity_initialisation")?;
         velocities.scale(self.temperature.sqrt());
         let for_parameters = Kinetic {
             temperature: self.temperature / (count * self.particles) as f64,

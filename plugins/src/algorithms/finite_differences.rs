@@ -105,8 +105,6 @@ impl Problem {
 fn model() -> Model {
     let mut random = Random::new(12);
     let mut scope = Scope {
-        device: Device::Cpu,
-        random: &mut random,
         data: DataFacts {
             count: POINTS as usize,
             shape: vec![DATA],
@@ -114,6 +112,7 @@ fn model() -> Model {
         latent_dim: LATENT,
         sigma: SIGMA,
         batch_size: POINTS as usize,
+        ..Scope::on_cpu(&mut random)
     };
     let energy = json!({ "hidden": 7, "layers": 2, "activation": "silu", "tilt": 0.8 });
     let generator = json!({ "latent_dim": LATENT });

@@ -157,8 +157,6 @@ impl Bench {
 
     pub fn build(&mut self, config: impl Plugin<Builds = dyn Algorithm>) -> Box<dyn Algorithm> {
         let mut scope = Scope {
-            device: Device::Cpu,
-            random: &mut self.random,
             data: DataFacts {
                 count: self.data.size()[0] as usize,
                 shape: vec![2],
@@ -166,6 +164,7 @@ impl Bench {
             latent_dim: 2,
             sigma: SIGMA,
             batch_size: self.batch as usize,
+            ..Scope::on_cpu(&mut self.random)
         };
         config.build(&mut scope).unwrap()
     }

@@ -82,8 +82,7 @@ fn exp(x: f32) -> f32 {
     const LN_2_LOW: f32 = 1.428_606_8e-6;
     debug_assert!((f64::from(LN_2_HIGH) + f64::from(LN_2_LOW) - f64::from(LN_2)).abs() < 1e-7);
 
-    // Not `clamp`, which lets NaN through by a branch.
-    let x = x.max(-87.0).min(88.0);
+    let x = x.clamp(-87.0, 88.0);
     let shifted = x.mul_add(LOG2_E, SHIFT);
     let n = shifted - SHIFT;
     let r = n.mul_add(-LN_2_LOW, n.mul_add(-LN_2_HIGH, x));

@@ -160,18 +160,14 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use ebipla_framework::{DataFacts, Random, gradient};
+    use ebipla_framework::{Random, gradient};
     use tch::{Device, Kind};
 
     fn build(config: Mlp, latent_dim: i64) -> Box<dyn Energy> {
         let mut random = Random::new(3);
         let mut scope = Scope {
-            device: Device::Cpu,
-            random: &mut random,
-            data: DataFacts::default(),
             latent_dim,
-            sigma: 1.0,
-            batch_size: 1,
+            ..Scope::on_cpu(&mut random)
         };
         config.build(&mut scope).unwrap()
     }

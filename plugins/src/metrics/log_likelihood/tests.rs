@@ -58,16 +58,14 @@ impl Energy for Slope {
 }
 
 fn build<P: Plugin>(options: Value, latent_dim: i64) -> anyhow::Result<Box<P::Builds>> {
+    let mut random = Random::new(12);
     let mut scope = Scope {
-        device: Device::Cpu,
-        random: &mut Random::new(12),
         data: DataFacts {
             count: 1,
             shape: vec![2],
         },
         latent_dim,
-        sigma: 1.0,
-        batch_size: 1,
+        ..Scope::on_cpu(&mut random)
     };
     serde_json::from_value::<P>(options).unwrap().build(&mut scope)
 }
