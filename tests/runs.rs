@@ -201,6 +201,46 @@ fn longer_chains_get_numbers_of_their_own() {
 }
 
 #[test]
+fn eval_measures_the_same_again_and_more() {
+    let scratch = Scratch::with_small();
+    for average in ["null", "0.9"] {
+        let average = format!("optimizer.energy.average={average}");
+        let folder = scratch.train(&[
+            "--set",
+            &average,
+            "--set",
+            "evaluate.metrics={sliced_w2: {samples: 50}}",
+        ]);
+        let text = fs::read_to_string(folder.join("evaluation.json")).unwrap();
+        let recorded: Value = serde_json::from_str(&text).unwrap();
+        let folder = folder.to_str().unwrap();
+        let again = scratch.runner(&["eval", folder, "--json"]).json();
+        assert_eq!(again["sliced_w2"], recorded["sliced_w2"]);
+        let longer = scratch.runner(&["eval", folder, "--json", "--set", "evaluation_sampler.steps=40"]);
+        assert_ne!(longer.json()["sliced_w2"], recorded["sliced_w2"]);
+        let other = scratch
+            .runner(&["eval", folder, "--json", "--metrics", "mmd"])
+            .json();
+        assert_eq!(other.as_object().unwrap().keys().collect::<Vec<_>>(), ["mmd"]);
+        let unfitting = scratch.runner(&["eval", folder, "--set", "energy.hidden=9"]);
+        assert_eq!(unfitting.code, 1);
+        assert!(
+            unfitting
+                .stderr
+                .contains("tensor `layers.0.bias` is Float [8], expected Float [9]"),
+            "{}",
+            unfitting.stderr
+        );
+    }
+    let nowhere = scratch.runner(&["eval", "nowhere"]);
+    assert!(
+        nowhere.code == 1 && nowhere.stderr.contains("no run folder"),
+        "{}",
+        nowhere.stderr
+    );
+}
+
+#[test]
 fn where_particles_are_kept_changes_nothing() {
     for algorithm in [
         "algorithm.noise=lazy",

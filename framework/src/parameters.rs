@@ -1,7 +1,9 @@
 //! Holds a network's trainable tensors under unique names.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use anyhow::{Context, bail, ensure};
 use tch::Tensor;
 
 use crate::record::write_whole;
@@ -49,6 +51,38 @@ impl Parameters {
     /// How many numbers there are in all.
     pub fn count(&self) -> usize {
         self.entries.iter().map(|(_, tensor)| tensor.numel()).sum()
+    }
+
+    /// Reads a safetensors file that has exactly these tensors.
+    pub fn load(&self, path: &Path) -> anyhow::Result<()> {
+        let read = Tensor::read_safetensors(path).with_context(|| format!("reading {}", path.display()))?;
+        let mut read: BTreeMap<_, _> = read.into_iter().collect();
+        let mut all = Vec::new();
+        for (name, own) in self.named() {
+            let Some(value) = read.remove(name) else {
+                bail!("{} has no tensor `{name}`", path.display());
+            };
+            ensure!(
+                (value.size(), value.kind()) == (own.size(), own.kind()),
+                "{}: tensor `{name}` is {:?} {:?}, expected {:?} {:?}",
+                path.display(),
+                value.kind(),
+                value.size(),
+                own.kind(),
+                own.size(),
+            );
+            all.push((own.detach(), value));
+        }
+        if let Some(name) = read.keys().next() {
+            bail!(
+                "{} has a tensor `{name}` that the network does not know",
+                path.display()
+            );
+        }
+        for (mut own, value) in all {
+            own.copy_(&value);
+        }
+        Ok(())
     }
 
     /// Writes a safetensors file that PyTorch loads.

@@ -175,7 +175,7 @@ mod tests {
             let last = chains.run(&model, &posterior, *count, &mut draws).unwrap().last;
             Vec::try_from(last.view([-1]).to_kind(Kind::Double)).unwrap()
         };
-        counts.iter().enumerate().map(|pair| run(pair)).collect()
+        counts.iter().enumerate().map(run).collect()
     }
 
     fn leaps(end: f64) -> f64 {

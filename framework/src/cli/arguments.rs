@@ -23,6 +23,8 @@ pub enum Command {
     Show(ShowArguments),
     /// Build everything and take a step on tiny data, without writing
     Check(CheckArguments),
+    /// Measure a run's last checkpoint again
+    Eval(EvalArguments),
 }
 
 impl Command {
@@ -123,6 +125,24 @@ pub struct ShowArguments {
 pub struct CheckArguments {
     #[command(flatten)]
     pub recipe: RecipeArguments,
+}
+
+#[derive(Args)]
+pub struct EvalArguments {
+    /// The run's folder
+    pub run_dir: PathBuf,
+    /// Only these metrics, also such as its recipe does not have
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// Override a value of the run's recipe, e.g. evaluation_sampler.steps=5000; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Override run.device: auto, cpu, cuda or cuda:i
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 mod complete;
 mod describe;
+mod eval;
 mod list;
 mod run;
 mod show;
@@ -99,6 +100,7 @@ fn dispatch(command: Command, home: Home) -> anyhow::Result<ExitCode> {
         Command::List(arguments) => list::list(&program, &arguments)?,
         Command::Describe(arguments) => describe::describe(&program, &arguments)?,
         Command::Show(arguments) => show::show(&program, &arguments)?,
+        Command::Eval(arguments) => eval::eval(&program, &arguments)?,
         Command::Check(arguments) => check::check(&program, &arguments)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! Runs an experiment from a checked recipe to its folder of results.
 
+mod checkpoint;
 mod experiment;
 mod folder;
 mod guard;
@@ -9,6 +10,7 @@ mod progress;
 mod provenance;
 mod training;
 
+pub use checkpoint::last_checkpoint;
 pub use experiment::{Experiment, Size};
 pub use folder::RunFolder;
 pub use guard::Diverged;

@@ -133,7 +133,7 @@ impl<'a> Run<'a> {
             guard.check(done, &numbers)?;
         }
         if checkpoint {
-            self.save_weights(moment)?;
+            self.experiment.save_weights(self.folder, moment.step)?;
         }
         if !last {
             let evaluate = self.experiment.recipe.evaluate.every;
@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
 
     fn at_end(&mut self, done: u64) -> anyhow::Result<()> {
         let moment = self.moment(done);
-        self.save_weights(moment)?;
+        self.experiment.save_weights(self.folder, moment.step)?;
         self.dump_particles(moment)?;
         self.draw(moment)?;
         let numbers = self.evaluate(moment)?;
@@ -184,21 +184,6 @@ impl<'a> Run<'a> {
             }
         }
         Ok(numbers)
-    }
-
-    fn save_weights(&self, moment: Moment) -> anyhow::Result<()> {
-        let folder = self.folder.join(format!("checkpoints/step_{:08}", moment.step));
-        let model = &self.experiment.model;
-        let energy = model.energy.parameters();
-        energy.save(&folder.join("energy.safetensors"))?;
-        let generator = model.generator.parameters();
-        generator.save(&folder.join("generator.safetensors"))?;
-        if self.experiment.has_averages() {
-            let _averages = self.experiment.averages();
-            energy.save(&folder.join("energy_average.safetensors"))?;
-            generator.save(&folder.join("generator_average.safetensors"))?;
-        }
-        Ok(())
     }
 
     fn dump_particles(&self, moment: Moment) -> anyhow::Result<()> {

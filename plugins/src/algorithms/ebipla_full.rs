@@ -78,7 +78,7 @@ impl Algorithm for AllParticles {
         let mut x = self.store.gather(step.indices);
         let joint = joint_of_clouds(step.model, &x, step.data, Wanted::LatentsAndParameters);
         let prior = self.prior_term(&mut step, &joint, &mut scalars)?;
-        let gradients = Gradients::of(&step, &joint, &prior);
+        let gradients = Gradients::of(step.model, &joint, &prior, step.energy_l2);
 
         let mut draws = step.random.stream("particles", step.number);
         let noise_variance = 2.0 * self.raw_step * self.config.temperature;

@@ -132,7 +132,7 @@ impl Algorithm for MovingParticles {
             ParameterStep::Optimizer => update_parameters(&mut step, &joint, &prior, &mut scalars),
             ParameterStep::Momentum => {
                 let prior = PriorTerm::sampled(step.model, &prior);
-                let gradients = Gradients::of(&step, &joint, &prior);
+                let gradients = Gradients::of(step.model, &joint, &prior, step.energy_l2);
                 self.move_parameters(&mut step, &gradients);
                 record(&joint, &prior, &gradients, &mut scalars);
             }

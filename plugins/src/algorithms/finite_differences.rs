@@ -66,11 +66,15 @@ impl Problem {
         (0..POINTS).map(of_cloud).sum::<Tensor>() / (2.0 * SIGMA * SIGMA)
     }
 
-    /// L_e = mean U(X) − mean U(X̂).
-    fn energy_loss(&self) -> f64 {
-        let contrast = self.energies() / (POINTS * PARTICLES) as f64
-            - self.model.energy.energy(&self.prior).mean(Kind::Double);
-        contrast.double_value(&[])
+    /// L_e = mean U(X) − mean U(X̂) + λ·(mean U(X)² + mean U(X̂)²).
+    fn energy_loss(&self, energy_l2: f64) -> f64 {
+        let means = |x: &Tensor| {
+            let energies = self.model.energy.energy(x);
+            [&energies, &energies.square()].map(|values| values.mean(Kind::Double).double_value(&[]))
+        };
+        let [posterior, posterior_square] = means(&self.clouds.view([-1, LATENT]));
+        let [prior, prior_square] = means(&self.prior);
+        posterior - prior + energy_l2 * (posterior_square + prior_square)
     }
 
     /// L_d = mean ‖y − g(X)‖²/(2σ²).
@@ -177,17 +181,20 @@ fn parameters() {
         &problem.data,
         Wanted::LatentsAndParameters,
     );
-    let gradients = Gradients::of(&joint, &PriorTerm::sampled(model, &problem.prior));
     let alpha = model.energy.parameters().tensors();
     let beta = model.generator.parameters().tensors();
-    assert_eq!(
-        (gradients.energy.len(), gradients.generator.len()),
-        (alpha.len(), beta.len())
-    );
-    for (parameter, gradient) in alpha.iter().zip(&gradients.energy) {
-        problem.assert_gradient(Problem::energy_loss, parameter, gradient);
-    }
-    for (parameter, gradient) in beta.iter().zip(&gradients.generator) {
-        problem.assert_gradient(Problem::generator_loss, parameter, gradient);
+    for energy_l2 in [0.0, 0.3] {
+        let prior = PriorTerm::sampled(model, &problem.prior);
+        let gradients = Gradients::of(model, &joint, &prior, energy_l2);
+        assert_eq!(
+            (gradients.energy.len(), gradients.generator.len()),
+            (alpha.len(), beta.len())
+        );
+        for (parameter, gradient) in alpha.iter().zip(&gradients.energy) {
+            problem.assert_gradient(|problem| problem.energy_loss(energy_l2), parameter, gradient);
+        }
+        for (parameter, gradient) in beta.iter().zip(&gradients.generator) {
+            problem.assert_gradient(Problem::generator_loss, parameter, gradient);
+        }
     }
 }

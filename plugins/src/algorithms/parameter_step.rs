@@ -45,8 +45,8 @@ pub struct Gradients {
 }
 
 impl Gradients {
-    /// From φ at the posterior samples X, with the penalty that the step asks for.
-    pub fn of(step: &Step, joint: &Joint, prior: &PriorTerm) -> Self {
+    /// From φ at the posterior samples X, with the penalty λ·(mean U(X)² + mean U(X̂)²) on L_e.
+    pub fn of(model: &Model, joint: &Joint, prior: &PriorTerm, energy_l2: f64) -> Self {
         let samples = joint.prior.numel() as f64;
         let contrast = |(posterior, prior): (&Tensor, &Tensor)| posterior / samples - prior;
         let mut gradients = Self {
@@ -58,9 +58,9 @@ impl Gradients {
                 .collect(),
             generator: joint.generator.iter().map(|sum| sum / samples).collect(),
         };
-        if step.energy_l2 > 0.0 {
+        if energy_l2 > 0.0 {
             for samples in [Some(&joint.x), prior.samples.as_ref()].into_iter().flatten() {
-                gradients.penalise(step.model, samples, step.energy_l2);
+                gradients.penalise(model, samples, energy_l2);
             }
         }
         gradients
@@ -68,7 +68,7 @@ impl Gradients {
 
     /// Adds ∇_α of λ·mean U(x)².
     fn penalise(&mut self, model: &Model, x: &Tensor, weight: f64) {
-        let penalty = tch::with_grad(|| model.energy.energy(x).square().mean(Kind::Float) * weight);
+        let penalty = tch::with_grad(|| model.energy.energy(x).square().mean(x.kind()) * weight);
         let added = gradient::gradients(&penalty, &model.energy.parameters().tensors());
         for (gradient, added) in self.energy.iter_mut().zip(added) {
             *gradient += added;
@@ -84,7 +84,7 @@ impl Gradients {
 /// Moves α and β by their optimisers, and notes losses, energies and gradient norms.
 pub fn update_parameters(step: &mut Step, joint: &Joint, samples: &Tensor, scalars: &mut Scalars) {
     let prior = PriorTerm::sampled(step.model, samples);
-    let gradients = Gradients::of(step, joint, &prior);
+    let gradients = Gradients::of(step.model, joint, &prior, step.energy_l2);
     step.energy_optimizer.step(&gradients.energy);
     step.generator_optimizer.step(&gradients.generator);
     record(joint, &prior, &gradients, scalars);

@@ -1,0 +1,54 @@
+//! `runner eval`: measures a finished run again, with other metrics or another sampler if asked to.
+
+use serde_json::{Map, Value};
+
+use super::arguments::{EvalArguments, RecipeArguments};
+use super::{Program, print};
+use crate::run::{Experiment, Size, last_checkpoint};
+
+pub fn eval(program: &Program, arguments: &EvalArguments) -> anyhow::Result<()> {
+    let size = Size::Full {
+        out: &arguments.run_dir,
+    };
+    let checkpoint = last_checkpoint(&arguments.run_dir)?;
+    let recipe = program.recipe(&recipe_of(program, arguments)?)?;
+    let experiment = Experiment::build(recipe, &program.registry, size)?;
+    experiment.load_for_evaluation(&checkpoint)?;
+    let numbers = experiment.evaluate()?;
+    if arguments.json {
+        let all: Map<_, _> = numbers
+            .into_iter()
+            .map(|(name, number)| (name, Value::from(number)))
+            .collect();
+        return print(&format!("{:#}\n", Value::Object(all)));
+    }
+    let width = numbers.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = format!("{}\n", checkpoint.display());
+    for (name, number) in numbers {
+        text += &format!("  {name:<width$}  {number:.5}\n");
+    }
+    print(&text)
+}
+
+/// The run's own recipe, its metrics replaced by those asked for; one that the recipe has keeps its options.
+fn recipe_of(program: &Program, arguments: &EvalArguments) -> anyhow::Result<RecipeArguments> {
+    let mut recipe = RecipeArguments {
+        recipe: arguments.run_dir.join("recipe.yaml").display().to_string(),
+        set: arguments.set.clone(),
+        seed: None,
+        device: arguments.device.clone(),
+    };
+    if !arguments.metrics.is_empty() {
+        let own = program.recipe(&recipe)?;
+        let unwanted = own
+            .metrics()
+            .filter(|(name, _)| !arguments.metrics.iter().any(|wanted| wanted == name));
+        let unwanted = unwanted.map(|(name, _)| (name.to_owned(), "null"));
+        let wanted = arguments.metrics.iter().map(|name| (name.clone(), "{}"));
+        let metrics = unwanted.chain(wanted);
+        recipe
+            .set
+            .extend(metrics.map(|(name, value)| (format!("evaluate.metrics.{name}"), value.to_owned())));
+    }
+    Ok(recipe)
+}
