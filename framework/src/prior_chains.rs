@@ -169,7 +169,7 @@ mod tests {
         };
         let mut chains = PriorChains::new(Box::new(Leap), PriorChainsSection { start, restarts });
         let mut random = Random::new(1);
-        let mut run = |(step, count): (usize, &i64)| {
+        let run = |(step, count): (usize, &i64)| {
             let posterior = Tensor::arange(2 * count, (Kind::Float, Device::Cpu)).view([-1, 1]) + 1000.0;
             let mut draws = random.stream("test", step as u64);
             let last = chains.run(&model, &posterior, *count, &mut draws).unwrap().last;
