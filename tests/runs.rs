@@ -218,6 +218,19 @@ fn eval_measures_the_same_again_and_more() {
         assert_eq!(again["sliced_w2"], recorded["sliced_w2"]);
         let longer = scratch.runner(&["eval", folder, "--json", "--set", "evaluation_sampler.steps=40"]);
         assert_ne!(longer.json()["sliced_w2"], recorded["sliced_w2"]);
+        let lengths = "evaluate.metrics.sliced_w2.chain_lengths=[1, 2]";
+        let arguments = [
+            "eval",
+            folder,
+            "--json",
+            "--metrics",
+            "sliced_w2",
+            "--set",
+            lengths,
+        ];
+        let both = scratch.runner(&arguments).json();
+        assert_eq!(both["sliced_w2"], recorded["sliced_w2"]);
+        assert!(both["sliced_w2/chains_x2"].is_f64());
         let other = scratch
             .runner(&["eval", folder, "--json", "--metrics", "mmd"])
             .json();

@@ -12,7 +12,7 @@ pub fn eval(program: &Program, arguments: &EvalArguments) -> anyhow::Result<()> 
     };
     let checkpoint = last_checkpoint(&arguments.run_dir)?;
     let recipe = program.recipe(&recipe_of(program, arguments)?)?;
-    let experiment = Experiment::build(recipe, &program.registry, size)?;
+    let mut experiment = Experiment::build(recipe, &program.registry, size)?;
     experiment.load_for_evaluation(&checkpoint)?;
     let numbers = experiment.evaluate()?;
     if arguments.json {
@@ -40,15 +40,15 @@ fn recipe_of(program: &Program, arguments: &EvalArguments) -> anyhow::Result<Rec
     };
     if !arguments.metrics.is_empty() {
         let own = program.recipe(&recipe)?;
-        let unwanted = own
-            .metrics()
-            .filter(|(name, _)| !arguments.metrics.iter().any(|wanted| wanted == name));
-        let unwanted = unwanted.map(|(name, _)| (name.to_owned(), "null"));
-        let wanted = arguments.metrics.iter().map(|name| (name.clone(), "{}"));
-        let metrics = unwanted.chain(wanted);
-        recipe
-            .set
-            .extend(metrics.map(|(name, value)| (format!("evaluate.metrics.{name}"), value.to_owned())));
+        let own: Vec<_> = own.metrics().map(|(name, _)| name).collect();
+        let wanted: Vec<_> = arguments.metrics.iter().map(String::as_str).collect();
+        let unwanted = own.iter().filter(|name| !wanted.contains(name));
+        let new = wanted.iter().filter(|name| !own.contains(name));
+        let changes = unwanted
+            .map(|name| (name, "null"))
+            .chain(new.map(|name| (name, "{}")));
+        let set = changes.map(|(name, value)| (format!("evaluate.metrics.{name}"), value.to_owned()));
+        recipe.set.extend(set);
     }
     Ok(recipe)
 }

@@ -28,11 +28,13 @@ impl Experiment {
     }
 
     /// Replaces the weights by those of a checkpoint that a run evaluates with: averages where it has them.
-    pub fn load_for_evaluation(&self, checkpoint: &Path) -> anyhow::Result<()> {
+    pub fn load_for_evaluation(&mut self, checkpoint: &Path) -> anyhow::Result<()> {
         let suffix = if self.has_averages() { "_average" } else { "" };
         let file = |name: &str| checkpoint.join(format!("{name}{suffix}.safetensors"));
         self.model.energy.parameters().load(&file("energy"))?;
-        self.model.generator.parameters().load(&file("generator"))
+        self.model.generator.parameters().load(&file("generator"))?;
+        self.restart_averages();
+        Ok(())
     }
 }
 

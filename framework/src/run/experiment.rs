@@ -229,6 +229,12 @@ impl Experiment {
         self.energy_optimizer.has_averages() || self.generator_optimizer.has_averages()
     }
 
+    /// Averages begin anew with the present parameters.
+    pub fn restart_averages(&mut self) {
+        self.energy_optimizer.restart_averages();
+        self.generator_optimizer.restart_averages();
+    }
+
     /// Puts the averages of the parameters in their place, as long as they are held.
     pub fn averages(&self) -> [Averages; 2] {
         [
