@@ -62,8 +62,14 @@ impl HalfMoons {
                 },
             ],
         };
-        planar.build(|count, _| moons(count))
+        planar.build(|count, draws| shuffled(&moons(count), draws))
     }
+}
+
+/// In random order, so that the first points are like all others.
+fn shuffled(points: &[[f64; 2]], draws: &mut Draws) -> Vec<[f64; 2]> {
+    let order = Vec::<i64>::try_from(draws.permutation(points.len() as i64)).unwrap_or_default();
+    order.into_iter().map(|i| points[i as usize]).collect()
 }
 
 /// Points evenly spaced in angle, both ends included: first the outer moon, then the inner one.
