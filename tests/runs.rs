@@ -423,7 +423,7 @@ fn another_sampler_or_averages_in_evaluation_leave_the_training_as_it_was() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_finishes_the_step_writes_and_exits_with_130() {
+fn ctrl_c_finishes_the_step_checkpoints_and_exits_with_130() {
     let scratch = Scratch::with_small();
     let mut child = scratch
         .command()
@@ -460,7 +460,11 @@ fn ctrl_c_finishes_the_step_writes_and_exits_with_130() {
     let outcome = Outcome { stdout, ..outcome };
     let folder = outcome.folder(&scratch);
     let last = metrics(&folder).last().unwrap()["step"].as_u64().unwrap();
-    assert!(folder.join(format!("particles/step_{last:08}.h5")).is_file());
+    assert!(
+        folder
+            .join(format!("checkpoints/step_{last:08}/state.json"))
+            .is_file()
+    );
     let provenance = fs::read_to_string(folder.join("provenance.json")).unwrap();
     assert!(provenance.contains("\"outcome\": \"interrupted\""));
 }

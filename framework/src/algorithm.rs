@@ -2,10 +2,12 @@
 
 use tch::Tensor;
 
-use crate::{Joint, Model, Optimizer, PriorChains, Random, Scalars};
+use crate::{Joint, Model, Optimizer, Persistent, PriorChains, Random, Scalars};
 
 /// A training algorithm. The runner owns the loop, the data order, the records and the clock.
-pub trait Algorithm {
+///
+/// What it carries from one step to the next it lists as [`Persistent`], so that a run can be resumed.
+pub trait Algorithm: Persistent {
     /// Takes one step and returns the numbers worth recording.
     fn step(&mut self, step: Step) -> anyhow::Result<Scalars>;
 

@@ -72,6 +72,7 @@ mod record;
 mod registry;
 mod run;
 mod scalars;
+mod state;
 mod storage;
 
 pub use algorithm::{Algorithm, Clouds, Step};
@@ -93,13 +94,14 @@ pub use registry::{
     Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Registration, Registry, Scope,
 };
 pub use scalars::Scalars;
+pub use state::{Persistent, Slot};
 pub use storage::Storage;
 
 /// What a file with a plugin usually needs.
 pub mod prelude {
     pub use crate::{
-        Algorithm, Chains, Complaint, Dataset, Draws, Energy, Generator, Metric, Parameters, Plugin,
-        PriorSampler, Registration, Scalars, Scope, Split, Step, Subject,
+        Algorithm, Chains, Complaint, Dataset, Draws, Energy, Generator, Metric, Parameters, Persistent,
+        Plugin, PriorSampler, Registration, Scalars, Scope, Slot, Split, Step, Subject,
     };
     pub use anyhow;
     pub use inventory;

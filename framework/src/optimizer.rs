@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use crate::gradient;
+use crate::{Persistent, Slot, gradient};
 
 /// How the parameters of one network are updated.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -77,7 +77,7 @@ pub struct Optimizer {
     second: Vec<Tensor>,
     /// Exponential averages of the parameters; empty where none are asked for.
     averages: Vec<Tensor>,
-    steps: i32,
+    steps: i64,
     epoch: u64,
 }
 
@@ -138,7 +138,7 @@ impl Optimizer {
 
     /// At first the average forgets faster, lest the random start stay in it for long.
     fn update_averages(&mut self) {
-        let steps = f64::from(self.steps);
+        let steps = self.steps as f64;
         let keep = self
             .config
             .average
@@ -187,8 +187,8 @@ impl Optimizer {
             Method::Adam => {
                 let _ = self.first[i].lerp_(gradient, 1.0 - beta1);
                 let _ = self.second[i].lerp_(&gradient.square(), 1.0 - beta2);
-                let corrected = &self.second[i] / (1.0 - beta2.powi(self.steps));
-                let rate = rate / (1.0 - beta1.powi(self.steps));
+                let corrected = &self.second[i] / (1.0 - beta2.powi(self.steps as i32));
+                let rate = rate / (1.0 - beta1.powi(self.steps as i32));
                 &self.first[i] / (corrected.sqrt() + eps) * rate
             }
             Method::Sgd => {
@@ -200,6 +200,17 @@ impl Optimizer {
                 gradient / (self.second[i].sqrt() + eps) * rate
             }
         }
+    }
+}
+
+impl Persistent for Optimizer {
+    fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+        vec![
+            ("first", Slot::List(&mut self.first)),
+            ("second", Slot::List(&mut self.second)),
+            ("average", Slot::List(&mut self.averages)),
+            ("steps", Slot::Count(&mut self.steps)),
+        ]
     }
 }
 

@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use tch::{Device, Kind, Tensor};
 
-use crate::{Draws, Storage};
+use crate::{Draws, Slot, Storage};
 
 /// Numbers that are drawn or moved at once. Random numbers depend on it, so that it is the same however clouds are kept.
 const BLOCK: usize = 1 << 22;
@@ -18,6 +18,8 @@ pub struct ParticleStore {
     /// The particles that there are, at the front of `room`.
     clouds: Tensor,
     model: Device,
+    /// Which data points' clouds have changed since they were last called saved.
+    changed: Vec<bool>,
 }
 
 impl ParticleStore {
@@ -51,6 +53,7 @@ impl ParticleStore {
             room,
             clouds: front.view(size),
             model: storage.model_device(),
+            changed: vec![true; points],
         };
         for mut block in store.blocks() {
             block.copy_(&draws.normal(&block.size(), store.model));
@@ -73,6 +76,9 @@ impl ParticleStore {
 
     /// Puts clouds back.
     pub fn scatter(&mut self, indices: &Tensor, clouds: &Tensor) {
+        for index in Vec::<i64>::try_from(indices).unwrap_or_default() {
+            self.changed[index as usize] = true;
+        }
         let device = self.clouds.device();
         let _ = self
             .clouds
@@ -96,6 +102,7 @@ impl ParticleStore {
 
     /// Multiplies every coordinate by `factor`.
     pub fn scale(&mut self, factor: f64) {
+        self.changed.fill(true);
         let _ = self.clouds.g_mul_scalar_(factor);
     }
 
@@ -111,8 +118,37 @@ impl ParticleStore {
         }
     }
 
-    /// Views of all clouds, some data points each.
+    /// The data points whose clouds have changed since [`Self::call_saved`].
+    pub(crate) fn changed(&self) -> Vec<i64> {
+        let changed = self.changed.iter().enumerate();
+        changed
+            .filter_map(|(index, changed)| changed.then_some(index as i64))
+            .collect()
+    }
+
+    /// Notes that all clouds are saved.
+    pub(crate) fn call_saved(&mut self) {
+        self.changed.fill(false);
+    }
+
+    /// Makes the clouds have so many particles, the first or all that there is room for; what is in them is to be
+    /// overwritten.
+    pub(crate) fn reshape(&mut self, particles: usize) -> anyhow::Result<()> {
+        let [points, _, latent_dim] = self.shape().map(|n| n as i64);
+        let (particles, most) = (particles as i64, self.room.size()[1]);
+        ensure!(
+            particles > 0 && particles <= most && most % particles == 0,
+            "found clouds of {particles} particles, expected {most} or a part of them"
+        );
+        let front = self.room.view([-1]).narrow(0, 0, points * particles * latent_dim);
+        self.clouds = front.view([points, particles, latent_dim]);
+        self.changed.fill(true);
+        Ok(())
+    }
+
+    /// Views of all clouds, some data points each, all of which are about to change.
     fn blocks(&mut self) -> Vec<Tensor> {
+        self.changed.fill(true);
         let [_, particles, latent_dim] = self.shape();
         let points = (BLOCK / (particles * latent_dim)).max(1);
         self.clouds.split(points as i64, 0)
@@ -128,7 +164,7 @@ pub struct NoiseLedger {
 }
 
 impl NoiseLedger {
-    /// All noise up to iteration `now` has been applied to all `points`.
+    /// All noise up to iteration `now` has been applied to all `points`, or none is due before it.
     pub fn settled(points: usize, now: u64, device: Device) -> Self {
         Self {
             applied: Tensor::full([points as i64], now as i64, (Kind::Int64, device)),
@@ -140,7 +176,13 @@ impl NoiseLedger {
         let applied = self
             .applied
             .index_select(0, &indices.to_device(self.applied.device()));
-        (now as i64 - applied).to_kind(Kind::Float).view([-1, 1, 1])
+        let missed = (now as i64 - applied).clamp_min(0);
+        missed.to_kind(Kind::Float).view([-1, 1, 1])
+    }
+
+    /// For a [`crate::Persistent`] that has a ledger.
+    pub fn slot(&mut self) -> Slot<'_> {
+        Slot::Tensor(&mut self.applied)
     }
 
     /// Notes that `indices` have all their noise up to `now`.

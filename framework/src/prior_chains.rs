@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tch::{Kind, Tensor};
 
-use crate::{Chains, Draws, Model, PriorSampler};
+use crate::{Chains, Draws, Model, Persistent, PriorSampler, Slot};
 
 /// Where the prior chains of each iteration start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +107,12 @@ impl PriorChains {
             }
             _ => last.to_kind(Kind::Float),
         });
+    }
+}
+
+impl Persistent for PriorChains {
+    fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+        vec![("kept", Slot::Optional(&mut self.kept))]
     }
 }
 

@@ -88,6 +88,9 @@ pub struct RunArguments {
     /// The folder in which the run's own folder is made
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
+    /// Continue the last run of this recipe and seed from its last checkpoint
+    #[arg(long)]
+    pub resume: bool,
 }
 
 #[derive(Args)]

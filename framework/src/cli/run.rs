@@ -5,14 +5,21 @@ use std::process::ExitCode;
 
 use super::arguments::RunArguments;
 use super::{Program, exit_code, print};
-use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, Size, train};
+use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, Size, find_run, train};
 
 pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let recipe = program.recipe(&arguments.recipe)?;
+    let earlier = match arguments.resume {
+        true => Some(find_run(&arguments.out, &recipe, &program.registry)?),
+        false => None,
+    };
     let size = Size::Full { out: &arguments.out };
     let experiment = Experiment::build(recipe, &program.registry, size)?;
     let interrupt = Interrupt::listen()?;
-    let folder = RunFolder::create(&arguments.out, &experiment.recipe)?;
+    let folder = match earlier {
+        Some(path) => RunFolder::open(path)?,
+        None => RunFolder::create(&arguments.out, &experiment.recipe)?,
+    };
     program.log.write_to(folder.path())?;
     tracing::info!("run folder: {}", folder.path().display());
     let trained = train(

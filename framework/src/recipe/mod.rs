@@ -8,7 +8,7 @@ mod sections;
 mod validate;
 mod yaml;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -60,6 +60,11 @@ impl Recipe {
         let path: PathBuf = locate::find(&request.recipe, &request.folders)?;
         let layers = compose::layers(&path, &environment, &request.set)?;
         validate::resolve(&path, layers, registry)
+    }
+
+    /// Reads back what [`Self::to_yaml`] wrote; the environment has no say.
+    pub fn load_resolved(path: &Path, registry: &Registry) -> Result<Self, RecipeError> {
+        validate::resolve(path, compose::layers(path, &[], &[])?, registry)
     }
 
     /// The plugin of a section, with its options (without the name); `None` if the recipe leaves the section out.

@@ -154,8 +154,8 @@ pub struct RecordSection {
     pub metrics: Every,
     /// TensorBoard scalars.
     pub tensorboard: Every,
-    /// The weights so far.
-    pub checkpoint: Every,
+    /// All that it takes to resume the run.
+    pub checkpoint: CheckpointRecord,
     /// HDF5 dumps of all particles.
     pub particles: Every,
     /// Pictures of the model.
@@ -167,10 +167,34 @@ impl Default for RecordSection {
         Self {
             metrics: Every { every: 10 },
             tensorboard: Every { every: 10 },
-            checkpoint: Every { every: 1000 },
+            checkpoint: CheckpointRecord::default(),
             particles: Every { every: 0 },
             figures: Every { every: 0 },
         }
+    }
+}
+
+/// How often checkpoints are written, and how many are kept.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckpointRecord {
+    /// After every so many steps; 0: only at the end. [steps]
+    pub every: u64,
+    /// How many of the last ones are kept. [checkpoints]
+    #[schemars(range(min = 1))]
+    pub keep: usize,
+}
+
+impl CheckpointRecord {
+    /// Whether one is due after `done` steps (the end is the caller's business).
+    pub fn due(&self, done: u64) -> bool {
+        Every { every: self.every }.due(done)
+    }
+}
+
+impl Default for CheckpointRecord {
+    fn default() -> Self {
+        Self { every: 1000, keep: 2 }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Appends numbers to `metrics.jsonl`, the source of truth for every curve.
 
-use std::fs::File;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Map, Value};
 
-use super::Moment;
+use super::{Moment, write_bytes};
 
 /// One JSON object a line: step, epoch, then names and numbers.
 pub struct MetricsFile {
@@ -16,10 +16,23 @@ pub struct MetricsFile {
 }
 
 impl MetricsFile {
-    /// Starts the file in `folder`.
-    pub fn create(folder: &Path) -> anyhow::Result<Self> {
+    /// Starts the file in `folder`, or goes on with it after `done` steps: lines of later steps, and half a line, are
+    /// dropped.
+    pub fn open(folder: &Path, done: u64) -> anyhow::Result<Self> {
         let path = folder.join("metrics.jsonl");
-        let file = File::create_new(&path).with_context(|| format!("creating {}", path.display()))?;
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            text => text.with_context(|| format!("reading {}", path.display()))?,
+        };
+        let earlier = |line: &&str| {
+            let line: Option<Value> = serde_json::from_str(line).ok();
+            line.and_then(|line| line["step"].as_u64())
+                .is_some_and(|step| step <= done)
+        };
+        let kept: String = text.split_inclusive('\n').filter(earlier).collect();
+        write_bytes(&path, kept)?;
+        let file = File::options().append(true).open(&path);
+        let file = file.with_context(|| format!("opening {}", path.display()))?;
         Ok(Self { file, path })
     }
 

@@ -4,14 +4,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use tensorboard_rs::summary_writer::SummaryWriter;
+use tensorboard_proto::event::{Event, SessionLog, SessionLog_SessionStatus};
+use tensorboard_rs::summary::scalar;
+use tensorboard_rs::summary_writer::FileWriter;
 
 use super::Moment;
 
 /// The event file of one run, written by a thread of its own.
 pub struct TensorBoard {
     /// Only absent while it is dropped.
-    writer: Option<SummaryWriter>,
+    writer: Option<FileWriter>,
     folder: PathBuf,
 }
 
@@ -21,9 +23,19 @@ impl TensorBoard {
         let folder = folder.join("tensorboard");
         std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
         Ok(Self {
-            writer: Some(SummaryWriter::new(&folder)),
+            writer: Some(FileWriter::new(&folder)),
             folder,
         })
+    }
+
+    /// Tells TensorBoard that the run was taken up again after `done` steps: points of later steps are void.
+    pub fn resumed(&mut self, done: u64) {
+        let Some(writer) = &mut self.writer else { return };
+        let mut session = SessionLog::new();
+        session.set_status(SessionLog_SessionStatus::START);
+        let mut event = Event::new();
+        event.set_session_log(session);
+        writer.add_event(&event, done as usize);
     }
 
     /// Adds a point to the curve of each number.
@@ -34,7 +46,7 @@ impl TensorBoard {
         // The library panics once its thread has failed to write.
         catch_unwind(AssertUnwindSafe(|| {
             for (name, number) in numbers {
-                writer.add_scalar(name, *number as f32, moment.step as usize);
+                writer.add_summary(scalar(name, *number as f32), moment.step as usize);
             }
         }))
         .map_err(|_| anyhow!("cannot write to {}; is the disk full?", self.folder.display()))

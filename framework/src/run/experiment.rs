@@ -7,9 +7,9 @@ use tch::{Device, Tensor};
 
 use crate::recipe::ParticleDevice;
 use crate::{
-    Algorithm, Averages, DataFacts, Dataset, Energy, Generator, Metric, Model, Optimizer, PriorChains,
-    PriorSampler, Problem, Product, Random, Recipe, RecipeError, Registry, Scalars, Scope, Split, Step,
-    Storage, Subject, device,
+    Algorithm, Averages, DataFacts, Dataset, Energy, Generator, Metric, Model, Optimizer, Persistent,
+    PriorChains, PriorSampler, Problem, Product, Random, Recipe, RecipeError, Registry, Scalars, Scope,
+    Split, Step, Storage, Subject, device,
 };
 
 /// A recipe come alive.
@@ -27,6 +27,8 @@ pub struct Experiment {
     generator_optimizer: Optimizer,
     random: Random,
     batch_size: usize,
+    /// Whether it was built on a handful of data points.
+    tiny: bool,
     /// The data order of the epoch that it belongs to.
     order: Option<(u64, Tensor)>,
 }
@@ -41,6 +43,9 @@ pub enum Size<'a> {
 }
 
 const TINY: usize = 8;
+
+/// What names of files with averages of weights end in.
+const AVERAGE: &str = "_average";
 
 impl Experiment {
     /// Builds everything; what goes wrong here is wrong with the recipe, and nothing has been written.
@@ -128,6 +133,7 @@ impl Experiment {
             metrics,
             random,
             batch_size,
+            tiny: size == Size::Tiny,
             order: None,
             recipe,
         })
@@ -200,6 +206,7 @@ impl Experiment {
                     dataset: self.dataset.as_ref(),
                     device: self.device,
                     random: &mut self.streams_for("evaluation"),
+                    quick: self.tiny,
                 })
                 .with_context(|| format!("measuring {name}"))?;
             all.extend(scalars.read());
@@ -224,15 +231,53 @@ impl Experiment {
             .unwrap_or_else(|| self.prior_chains.sampler())
     }
 
+    /// Everything with a state, under names that stay the same.
+    pub fn parts(&mut self) -> [(&'static str, &mut dyn Persistent); 4] {
+        [
+            ("energy_optimizer", &mut self.energy_optimizer),
+            ("generator_optimizer", &mut self.generator_optimizer),
+            ("prior_chains", &mut self.prior_chains),
+            ("algorithm", &mut *self.algorithm),
+        ]
+    }
+
+    /// Writes the weights to `folder`, and their averages where they are kept.
+    pub fn save_weights(&self, folder: &Path) -> anyhow::Result<()> {
+        let save = |suffix: &str| {
+            let file = |name: &str| folder.join(format!("{name}{suffix}.safetensors"));
+            self.model.energy.parameters().save(&file("energy"))?;
+            self.model.generator.parameters().save(&file("generator"))
+        };
+        save("")?;
+        if self.has_averages() {
+            let _averages = self.averages();
+            save(AVERAGE)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the weights by those in `folder`.
+    pub fn load_weights(&self, folder: &Path) -> anyhow::Result<()> {
+        self.load_from(folder, "")
+    }
+
+    /// The same with those that a run evaluates with: averages where it keeps them.
+    pub fn load_for_evaluation(&mut self, folder: &Path) -> anyhow::Result<()> {
+        self.load_from(folder, if self.has_averages() { AVERAGE } else { "" })?;
+        self.energy_optimizer.restart_averages();
+        self.generator_optimizer.restart_averages();
+        Ok(())
+    }
+
+    fn load_from(&self, folder: &Path, suffix: &str) -> anyhow::Result<()> {
+        let file = |name: &str| folder.join(format!("{name}{suffix}.safetensors"));
+        self.model.energy.parameters().load(&file("energy"))?;
+        self.model.generator.parameters().load(&file("generator"))
+    }
+
     /// Whether a network is evaluated with averages of its parameters.
     pub fn has_averages(&self) -> bool {
         self.energy_optimizer.has_averages() || self.generator_optimizer.has_averages()
-    }
-
-    /// Averages begin anew with the present parameters.
-    pub fn restart_averages(&mut self) {
-        self.energy_optimizer.restart_averages();
-        self.generator_optimizer.restart_averages();
     }
 
     /// Puts the averages of the parameters in their place, as long as they are held.

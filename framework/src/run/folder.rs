@@ -1,17 +1,19 @@
 //! Makes run folders that never collide and are never overwritten.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use crate::Recipe;
 use crate::record::write_bytes;
 
-/// The folder of one run.
+/// The folder of one run, which nobody else may run in meanwhile.
 pub struct RunFolder {
     path: PathBuf,
+    /// Unlocked when it is closed, also by a killed process.
+    _lock: File,
 }
 
 impl RunFolder {
@@ -25,13 +27,19 @@ impl RunFolder {
                 n => out.join(format!("{name}-{n}")),
             };
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self { path }),
+                Ok(()) => return Self::open(path),
                 // Somebody was first, maybe just now: leave theirs alone.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error).with_context(|| format!("creating {}", path.display())),
             }
         }
         unreachable!("the numbers do not run out")
+    }
+
+    /// Goes on with a run that is there.
+    pub fn open(path: PathBuf) -> anyhow::Result<Self> {
+        let lock = lock(&path)?;
+        Ok(Self { path, _lock: lock })
     }
 
     pub fn path(&self) -> &Path {
@@ -41,5 +49,15 @@ impl RunFolder {
     /// Writes a file in it.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
         write_bytes(&self.path.join(name), text)
+    }
+}
+
+fn lock(folder: &Path) -> anyhow::Result<File> {
+    let path = folder.join(".lock");
+    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!("another process is running in {}", folder.display()),
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR2};
 use signal_hook::flag;
 
 /// Exit code of an interrupted run.
@@ -17,7 +17,7 @@ impl Interrupt {
     /// Listens from now on. The first signal sets the flag, a second one ends the program at once.
     pub fn listen() -> std::io::Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGUSR2] {
             // The order matters: the exit is armed only by a flag that an earlier signal has set.
             flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&asked))?;
             flag::register(signal, Arc::clone(&asked))?;

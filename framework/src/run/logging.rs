@@ -55,7 +55,11 @@ impl Log {
     /// From now on, lines go to `folder/log.txt`, those logged so far first.
     pub fn write_to(&self, folder: &Path) -> anyhow::Result<()> {
         let path = folder.join("log.txt");
-        let mut file = File::create_new(&path).with_context(|| format!("creating {}", path.display()))?;
+        let mut file = File::options()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .with_context(|| format!("opening {}", path.display()))?;
         let mut sink = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let Sink::Memory(earlier) = &*sink {
             file.write_all(earlier)

@@ -8,6 +8,7 @@ mod interrupt;
 mod logging;
 mod progress;
 mod provenance;
+mod resume;
 mod training;
 
 pub use checkpoint::last_checkpoint;
@@ -16,4 +17,5 @@ pub use folder::RunFolder;
 pub use guard::Diverged;
 pub use interrupt::{INTERRUPTED, Interrupt};
 pub use logging::Log;
+pub use resume::find_run;
 pub use training::{Outcome, train};

@@ -16,6 +16,8 @@ const BAR_INTERVAL: Duration = Duration::from_millis(500);
 /// The progress display of one run.
 pub struct Progress {
     bar: Option<ProgressBar>,
+    /// Steps made before the start.
+    before: u64,
     total: u64,
     epochs: u64,
     start: Instant,
@@ -23,8 +25,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts the display for `total` steps in `epochs` epochs.
-    pub fn start(bars: &MultiProgress, total: u64, epochs: u64) -> Self {
+    /// Starts the display for `total` steps in `epochs` epochs, `done` of which were made before.
+    pub fn start(bars: &MultiProgress, done: u64, total: u64, epochs: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = "epoch {prefix} {wide_bar:.cyan/dim} {pos}/{len}  {rate} steps/s  ETA {eta}  {msg}";
             let rate = |state: &ProgressState, text: &mut dyn Write| {
@@ -33,11 +35,12 @@ impl Progress {
             let style = ProgressStyle::with_template(style)
                 .unwrap_or_else(|_| ProgressStyle::default_bar())
                 .with_key("rate", rate);
-            bars.add(ProgressBar::new(total).with_style(style))
+            bars.add(ProgressBar::new(total).with_style(style).with_position(done))
         });
         let now = Instant::now();
         Self {
             bar,
+            before: done,
             total,
             epochs,
             start: now,
@@ -74,7 +77,7 @@ impl Progress {
         match &self.bar {
             Some(bar) => bar.set_message(losses),
             None => {
-                let rate = moment.step as f64 / self.start.elapsed().as_secs_f64();
+                let rate = self.rate(moment.step);
                 let left = (self.total - moment.step) as f64 / rate;
                 tracing::info!(
                     "epoch {}/{}  step {}/{}  {rate:.1} steps/s  ETA {left:.0} s  {losses}",
@@ -88,8 +91,8 @@ impl Progress {
     }
 
     /// Steps per second since the start.
-    pub fn rate(&self, steps: u64) -> f64 {
-        steps as f64 / self.start.elapsed().as_secs_f64()
+    pub fn rate(&self, done: u64) -> f64 {
+        (done - self.before) as f64 / self.start.elapsed().as_secs_f64()
     }
 
     /// Takes the bar away.

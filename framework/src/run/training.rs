@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use tch::Kind;
 
+use super::checkpoint::Checkpoints;
 use super::progress::Progress;
 use super::provenance::Provenance;
 use super::{Experiment, Interrupt, Log, RunFolder};
@@ -22,7 +23,7 @@ pub enum Outcome {
     Interrupted,
 }
 
-/// Trains, and writes everything below the run's folder.
+/// Trains, or goes on with it, and writes everything below the run's folder.
 pub fn train(
     mut experiment: Experiment,
     folder: &RunFolder,
@@ -31,11 +32,16 @@ pub fn train(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let recipe = experiment.recipe.clone();
+    let mut checkpoints = Checkpoints::of(folder.path(), recipe.record.checkpoint.keep)?;
+    let done = checkpoints.restore(&mut experiment)?;
     folder.write("recipe.yaml", &recipe.to_yaml())?;
     let mut provenance = Provenance::at_start(sources, experiment.device, recipe.hash(), recipe.run.seed);
     folder.write("provenance.json", &provenance.to_json()?)?;
 
-    let outcome = caught(|| Run::start(&mut experiment, folder.path(), log)?.until_done(interrupt));
+    let outcome = caught(|| {
+        let run = Run::start(&mut experiment, folder.path(), checkpoints, done, log)?;
+        run.until_done(interrupt)
+    });
 
     provenance.ended(match &outcome {
         Ok(Outcome::Finished) => "finished".to_owned(),
@@ -50,13 +56,23 @@ pub fn train(
 struct Run<'a> {
     experiment: &'a mut Experiment,
     folder: &'a Path,
+    checkpoints: Checkpoints,
+    /// Steps completed so far.
+    done: u64,
     metrics: MetricsFile,
     tensorboard: TensorBoard,
     progress: Progress,
 }
 
 impl<'a> Run<'a> {
-    fn start(experiment: &'a mut Experiment, folder: &'a Path, log: &Log) -> anyhow::Result<Self> {
+    /// `done` is how many steps the checkpoint had that the experiment was restored from, if there was one.
+    fn start(
+        experiment: &'a mut Experiment,
+        folder: &'a Path,
+        checkpoints: Checkpoints,
+        done: Option<u64>,
+        log: &Log,
+    ) -> anyhow::Result<Self> {
         let total = experiment.total_steps();
         let epochs = total.div_ceil(experiment.steps_per_epoch());
         tracing::info!(
@@ -69,34 +85,41 @@ impl<'a> Run<'a> {
         for (name, value) in experiment.algorithm.constants() {
             tracing::info!("{name}: {}", value as f32);
         }
+        let mut tensorboard = TensorBoard::create(folder)?;
+        if let Some(done) = done {
+            tracing::info!("resumed after step {done}");
+            tensorboard.resumed(done);
+        }
+        let done = done.unwrap_or(0);
         Ok(Self {
-            metrics: MetricsFile::create(folder)?,
-            tensorboard: TensorBoard::create(folder)?,
-            progress: Progress::start(&log.bars, total, epochs),
+            metrics: MetricsFile::open(folder, done)?,
+            tensorboard,
+            progress: Progress::start(&log.bars, done, total, epochs),
             experiment,
             folder,
+            checkpoints,
+            done,
         })
     }
 
     fn until_done(mut self, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
         let total = self.experiment.total_steps();
-        let mut done = 0;
-        while done < total && !interrupt.asked() {
-            let scalars = self.experiment.step(done)?;
-            done += 1;
-            self.after_step(done, done == total, &scalars)?;
+        while self.done < total && !interrupt.asked() {
+            let scalars = self.experiment.step(self.done)?;
+            self.done += 1;
+            self.after_step(self.done, self.done == total, &scalars)?;
         }
         self.progress.finish();
-        let outcome = if done < total {
-            Outcome::Interrupted
-        } else {
-            Outcome::Finished
-        };
-        if outcome == Outcome::Interrupted {
-            tracing::warn!("interrupted after {done} of {total} steps; writing what there is");
+        self.checkpoints.save(self.experiment, self.done)?;
+        if self.done < total {
+            tracing::warn!(
+                "interrupted after {} of {total} steps; --resume goes on",
+                self.done
+            );
+            return Ok(Outcome::Interrupted);
         }
-        self.at_end(done)?;
-        Ok(outcome)
+        self.at_end(self.done)?;
+        Ok(Outcome::Finished)
     }
 
     fn moment(&self, done: u64) -> Moment {
@@ -133,7 +156,7 @@ impl<'a> Run<'a> {
             guard.check(done, &numbers)?;
         }
         if checkpoint {
-            self.experiment.save_weights(self.folder, moment.step)?;
+            self.checkpoints.save(self.experiment, done)?;
         }
         if !last {
             let evaluate = self.experiment.recipe.evaluate.every;
@@ -152,7 +175,6 @@ impl<'a> Run<'a> {
 
     fn at_end(&mut self, done: u64) -> anyhow::Result<()> {
         let moment = self.moment(done);
-        self.experiment.save_weights(self.folder, moment.step)?;
         self.dump_particles(moment)?;
         self.draw(moment)?;
         let numbers = self.evaluate(moment)?;

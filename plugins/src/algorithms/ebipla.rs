@@ -115,9 +115,8 @@ impl Plugin for Ebipla {
         let shape = [count, self.particles, scope.latent_dim as usize];
         let mut draws = scope.random.stream("particle_initialisation", 0);
         let store = ParticleStore::few_standard_normal(few, shape, &mut draws, &mut scope.storage)?;
-        let ledger = first
-            .is_none()
-            .then(|| NoiseLedger::settled(count, 0, scope.device));
+        // During warm-up no noise is due.
+        let ledger = NoiseLedger::settled(count, first.map_or(0, |warmup| warmup.steps), scope.device);
         Ok(Box::new(Particles {
             config: self,
             raw_step,
@@ -136,25 +135,21 @@ struct Particles {
     /// L = M/|B|, fractional where the batch size does not divide M.
     batches_per_epoch: f64,
     store: ParticleStore,
-    /// What noise is due; absent during warm-up, when none is.
-    ledger: Option<NoiseLedger>,
+    /// What noise is due.
+    ledger: NoiseLedger,
     device: Device,
 }
 
 impl Algorithm for Particles {
     fn step(&mut self, mut step: Step) -> anyhow::Result<Scalars> {
         let k = step.number;
-        let warming_up = self
-            .config
-            .warmup
-            .as_ref()
-            .filter(|warmup| k < warmup.steps)
-            .cloned();
-        if warming_up.is_none() && self.ledger.is_none() {
-            self.end_warm_up(k);
-        }
-        let joint = match warming_up {
-            Some(warmup) => self.warm_up(&warmup, &mut step),
+        let warmup = self.config.warmup.clone().filter(|warmup| k <= warmup.steps);
+        let joint = match warmup {
+            Some(warmup) if k < warmup.steps => self.warm_up(&warmup, &mut step),
+            Some(_) => {
+                self.store.replicate();
+                self.move_particles(&mut step)
+            }
             None => self.move_particles(&mut step),
         };
 
@@ -180,13 +175,6 @@ impl Particles {
     /// Variance of the noise that every particle gets in one iteration: 2hτ/L.
     fn noise_variance(&self) -> f64 {
         2.0 * self.raw_step * self.config.temperature / self.batches_per_epoch
-    }
-
-    /// Each cloud of N' particles becomes one of N; from now on, noise is due.
-    fn end_warm_up(&mut self, k: u64) {
-        self.store.replicate();
-        let [points, ..] = self.store.shape();
-        self.ledger = Some(NoiseLedger::settled(points, k, self.device));
     }
 
     /// One drift on the batch, noise on all particles. Returns φ at the particles that the losses are taken at.
@@ -246,11 +234,18 @@ impl Particles {
 
     /// Adds to the clouds `x` of `indices` all noise that is due by iteration `now`.
     fn settle(&mut self, x: &mut Tensor, indices: &Tensor, now: u64, draws: &mut Draws) {
-        let variance = self.noise_variance();
-        if let Some(ledger) = &mut self.ledger {
-            *x += draws.normal_like(x) * (ledger.missed(indices, now) * variance).sqrt();
-            ledger.settle(indices, now);
-        }
+        let variance = self.ledger.missed(indices, now) * self.noise_variance();
+        *x += draws.normal_like(x) * variance.sqrt();
+        self.ledger.settle(indices, now);
+    }
+}
+
+impl Persistent for Particles {
+    fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+        vec![
+            ("particles", Slot::Clouds(&mut self.store)),
+            ("noise_applied", self.ledger.slot()),
+        ]
     }
 }
 
@@ -261,12 +256,12 @@ impl Clouds for Particles {
 
     fn settled(&self, start: usize, count: usize, now: u64, random: &mut Random) -> Tensor {
         let clouds = self.store.block(start, count);
-        let (Noise::Lazy, Some(ledger)) = (self.config.noise, &self.ledger) else {
+        if self.config.noise == Noise::Eager {
             return clouds;
-        };
+        }
         let indices = Tensor::arange_start(start as i64, (start + count) as i64, (Kind::Int64, self.device));
         let noise = random.stream("settled_clouds", start as u64).normal_like(&clouds);
-        clouds + noise * (ledger.missed(&indices, now) * self.noise_variance()).sqrt()
+        clouds + noise * (self.ledger.missed(&indices, now) * self.noise_variance()).sqrt()
     }
 
     fn raw_step_size(&self) -> f64 {

@@ -125,6 +125,12 @@ impl AllParticles {
     }
 }
 
+impl Persistent for AllParticles {
+    fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+        vec![("particles", Slot::Clouds(&mut self.store))]
+    }
+}
+
 impl Clouds for AllParticles {
     fn shape(&self) -> [usize; 3] {
         self.store.shape()

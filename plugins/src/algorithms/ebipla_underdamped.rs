@@ -197,6 +197,16 @@ impl MovingParticles {
     }
 }
 
+impl Persistent for MovingParticles {
+    fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+        vec![
+            ("particles", Slot::Clouds(&mut self.positions)),
+            ("velocities", Slot::Clouds(&mut self.velocities)),
+            ("parameter_velocities", Slot::List(&mut self.parameter_velocities)),
+        ]
+    }
+}
+
 impl Clouds for MovingParticles {
     fn shape(&self) -> [usize; 3] {
         self.positions.shape()

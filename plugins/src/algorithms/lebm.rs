@@ -74,6 +74,13 @@ impl Algorithm for ShortRuns {
     }
 }
 
+impl Persistent for ShortRuns {
+    /// Nothing persists from one batch to the next.
+    fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+        Vec::new()
+    }
+}
+
 impl ShortRuns {
     fn sample_posterior(&self, step: &mut Step) -> Tensor {
         let noise_scale = (2.0 * self.raw_step * self.config.temperature).sqrt();

@@ -97,6 +97,7 @@ fn measure(model: &Model, points: &Tensor) -> [f64; 3] {
         dataset: &Points(points.copy()),
         device: Device::Cpu,
         random: &mut Random::new(1),
+        quick: false,
     });
     let read = scalars.unwrap().read();
     let names: Vec<_> = read.iter().map(|(name, _)| name.as_str()).collect();

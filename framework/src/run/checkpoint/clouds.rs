@@ -1,0 +1,159 @@
+//! Writes clouds of particles into a checkpoint without rewriting all of them each time, and reads them back.
+//!
+//! A checkpoint has all clouds as of some earlier moment (`NAME.safetensors`, shared with the checkpoints before it as
+//! a hard link) and those that have changed since (`NAME_changed.safetensors`).
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+use tch::{Device, Kind, Tensor};
+
+use crate::ParticleStore;
+
+/// Bytes that are written or read at once, about.
+const BLOCK_BYTES: usize = 32 << 20;
+/// A header that is longer is none of ours.
+const LONGEST_HEADER: u64 = 1 << 16;
+
+/// Writes the clouds of `store` to `folder`; `before` has those of the checkpoint before, if there is one.
+pub fn save(
+    name: &str,
+    store: &mut ParticleStore,
+    folder: &Path,
+    before: Option<&Path>,
+) -> anyhow::Result<()> {
+    let changed = store.changed();
+    let all = all_file(name, folder);
+    let linked = 2 * changed.len() <= store.shape()[0]
+        && before.is_some_and(|before| fs::hard_link(all_file(name, before), &all).is_ok());
+    if linked {
+        return save_some(store, &changed, &changed_file(name, folder));
+    }
+    save_all(store, &all)?;
+    store.call_saved();
+    Ok(())
+}
+
+/// Puts back what [`save`] wrote.
+pub fn load(name: &str, store: &mut ParticleStore, folder: &Path) -> anyhow::Result<()> {
+    let all = all_file(name, folder);
+    load_all(store, &all).with_context(|| format!("reading {}", all.display()))?;
+    store.call_saved();
+    let changed = changed_file(name, folder);
+    if changed.exists() {
+        load_some(store, &changed).with_context(|| format!("reading {}", changed.display()))?;
+    }
+    Ok(())
+}
+
+fn all_file(name: &str, folder: &Path) -> PathBuf {
+    folder.join(format!("{name}.safetensors"))
+}
+
+fn changed_file(name: &str, folder: &Path) -> PathBuf {
+    folder.join(format!("{name}_changed.safetensors"))
+}
+
+/// Writes a safetensors file block by block: the library for it wants all tensors at once.
+fn save_all(store: &ParticleStore, path: &Path) -> anyhow::Result<()> {
+    let shape = store.shape();
+    let bytes = shape.iter().product::<usize>() * size_of::<f32>();
+    let header = json!({ "clouds": { "dtype": "F32", "shape": shape, "data_offsets": [0, bytes] } });
+    // Padded with spaces, so that the numbers are aligned.
+    let header = header.to_string();
+    let header = format!("{header:<width$}", width = header.len().next_multiple_of(8));
+    let mut file = BufWriter::new(File::create(path)?);
+    file.write_all(&(header.len() as u64).to_le_bytes())?;
+    file.write_all(header.as_bytes())?;
+    for (start, count) in blocks(shape) {
+        let block = store.block(start, count).to_device(Device::Cpu).contiguous();
+        let mut numbers = vec![0f32; block.numel()];
+        block.copy_data(&mut numbers, block.numel());
+        file.write_all(bytemuck::cast_slice(&numbers))?;
+    }
+    file.flush()?;
+    Ok(())
+}
+
+fn load_all(store: &mut ParticleStore, path: &Path) -> anyhow::Result<()> {
+    let mut file = File::open(path)?;
+    let mut length = [0; 8];
+    file.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    ensure!(length <= LONGEST_HEADER, "its header is damaged");
+    let mut header = vec![0; length as usize];
+    file.read_exact(&mut header)?;
+    let header: Value = serde_json::from_slice(&header).context("its header is damaged")?;
+    let shape: Vec<usize> =
+        serde_json::from_value(header["clouds"]["shape"].clone()).context("it has no shape of clouds")?;
+    let [points, _, latent_dim] = store.shape();
+    let &[found_points, particles, found_dim] = &shape[..] else {
+        bail!("it has clouds of the shape {shape:?}");
+    };
+    ensure!(
+        (found_points, found_dim) == (points, latent_dim),
+        "it has {found_points} clouds in {found_dim} dimensions, expected {points} in {latent_dim}"
+    );
+    store.reshape(particles)?;
+    let shape = store.shape();
+    let expected = 8 + length + (shape.iter().product::<usize>() * size_of::<f32>()) as u64;
+    let found = file.seek(SeekFrom::End(0))?;
+    ensure!(found == expected, "it has {found} bytes, expected {expected}");
+    file.seek(SeekFrom::Start(8 + length))?;
+    for (start, count) in blocks(shape) {
+        let mut numbers = vec![0f32; count * shape[1] * shape[2]];
+        file.read_exact(bytemuck::cast_slice_mut(&mut numbers))?;
+        let size = [count, shape[1], shape[2]].map(|n| n as i64);
+        let indices = Tensor::arange_start(start as i64, (start + count) as i64, (Kind::Int64, Device::Cpu));
+        store.scatter(&indices, &Tensor::from_slice(&numbers).view(size));
+    }
+    Ok(())
+}
+
+/// First data point and number of data points of each block.
+fn blocks([points, particles, latent_dim]: [usize; 3]) -> impl Iterator<Item = (usize, usize)> {
+    let block = (BLOCK_BYTES / (particles * latent_dim * size_of::<f32>()).max(1)).max(1);
+    (0..points)
+        .step_by(block)
+        .map(move |start| (start, block.min(points - start)))
+}
+
+fn save_some(store: &ParticleStore, changed: &[i64], path: &Path) -> anyhow::Result<()> {
+    let indices = Tensor::from_slice(changed);
+    let clouds = store.gather(&indices).to_device(Device::Cpu);
+    Ok(Tensor::write_safetensors(
+        &[("indices", indices), ("clouds", clouds)],
+        path,
+    )?)
+}
+
+fn load_some(store: &mut ParticleStore, path: &Path) -> anyhow::Result<()> {
+    let mut indices = None;
+    let mut clouds = None;
+    for (name, tensor) in Tensor::read_safetensors(path)? {
+        match name.as_str() {
+            "indices" if tensor.kind() == Kind::Int64 && tensor.dim() == 1 => indices = Some(tensor),
+            "clouds" if tensor.kind() == Kind::Float => clouds = Some(tensor),
+            _ => bail!("it has an unexpected tensor `{name}`"),
+        }
+    }
+    let (Some(indices), Some(clouds)) = (indices, clouds) else {
+        bail!("it has no clouds");
+    };
+    let [points, particles, latent_dim] = store.shape().map(|n| n as i64);
+    ensure!(
+        clouds.size() == [indices.size()[0], particles, latent_dim],
+        "it has clouds of the shape {:?}",
+        clouds.size()
+    );
+    let inside = indices.ge(0).logical_and(&indices.lt(points)).all();
+    ensure!(
+        i64::try_from(inside)? != 0,
+        "it has clouds of data points that are not there"
+    );
+    store.scatter(&indices, &clouds);
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Says what a checkpoint has, with checksums, so that damage is seen before anything is loaded.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+const NAME: &str = "state.json";
+const FORMAT: u32 = 1;
+/// Bytes that are read at once.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// The contents of a checkpoint's `state.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    format: u32,
+    /// Steps completed.
+    pub step: u64,
+    files: BTreeMap<String, Checksum>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Checksum {
+    bytes: u64,
+    sha256: String,
+}
+
+impl Manifest {
+    /// Writes `state.json` for the files that are in `folder`, and waits until all of them are on the disk.
+    ///
+    /// `before` is the checkpoint before: the checksum of a file that the two share is not taken again.
+    pub fn write(folder: &Path, step: u64, before: Option<&Path>) -> anyhow::Result<()> {
+        let known = before.and_then(|before| Some((before, Self::read(before).ok()?)));
+        let mut files = BTreeMap::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let shared = known.as_ref().and_then(|(before, manifest)| {
+                let same = same_file(&entry.path(), &before.join(&name));
+                same.then(|| manifest.files.get(&name).cloned())?
+            });
+            let checksum = match shared {
+                Some(checksum) => checksum,
+                None => {
+                    File::open(entry.path())?.sync_all()?;
+                    Checksum::of(&entry.path())?
+                }
+            };
+            files.insert(name, checksum);
+        }
+        let manifest = Self {
+            format: FORMAT,
+            step,
+            files,
+        };
+        let path = folder.join(NAME);
+        fs::write(&path, serde_json::to_string_pretty(&manifest)? + "\n")?;
+        File::open(&path)?.sync_all()?;
+        Ok(File::open(folder)?.sync_all()?)
+    }
+
+    fn read(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join(NAME);
+        let text = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+        let manifest: Self =
+            serde_json::from_slice(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        ensure!(
+            manifest.format == FORMAT,
+            "{} has format {}, expected {FORMAT}",
+            path.display(),
+            manifest.format
+        );
+        Ok(manifest)
+    }
+
+    /// Reads `state.json` and compares all files with it.
+    pub fn verified(folder: &Path) -> anyhow::Result<Self> {
+        let manifest = Self::read(folder)?;
+        for (name, expected) in &manifest.files {
+            let path = folder.join(name);
+            let found = Checksum::of(&path).with_context(|| format!("reading {}", path.display()))?;
+            ensure!(found == *expected, "{} is damaged", path.display());
+        }
+        Ok(manifest)
+    }
+}
+
+impl Checksum {
+    fn of(path: &Path) -> io::Result<Self> {
+        let mut hash = Sha256::new();
+        let mut file = File::open(path)?;
+        let mut block = vec![0; BLOCK_BYTES];
+        let mut bytes = 0;
+        loop {
+            let count = file.read(&mut block)?;
+            if count == 0 {
+                break;
+            }
+            hash.update(&block[..count]);
+            bytes += count as u64;
+        }
+        let digest = hash.finalize();
+        Ok(Self {
+            bytes,
+            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        })
+    }
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| fs::metadata(path).map(|data| (data.dev(), data.ino()));
+    matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
+}

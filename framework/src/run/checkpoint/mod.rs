@@ -1,0 +1,165 @@
+//! Keeps checkpoints in a run's folder: each appears whole or not at all, and says when it is damaged.
+
+mod clouds;
+mod manifest;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use tch::Tensor;
+
+use self::manifest::Manifest;
+use super::Experiment;
+use crate::state::{self, Tensors};
+use crate::{Persistent, Slot};
+
+const UNFINISHED: &str = ".unfinished-";
+const STATE: &str = "state.safetensors";
+
+/// The checkpoints of one run, `checkpoints/step_NNNNNNNN/`.
+pub struct Checkpoints {
+    folder: PathBuf,
+    /// How many of the last ones are kept.
+    keep: usize,
+    /// The one before.
+    last: Option<PathBuf>,
+}
+
+impl Checkpoints {
+    /// Those below `run_dir`. What a killed process left unfinished is removed.
+    pub fn of(run_dir: &Path, keep: usize) -> anyhow::Result<Self> {
+        let folder = run_dir.join("checkpoints");
+        for path in entries(&folder).filter(|path| name(path).starts_with(UNFINISHED)) {
+            fs::remove_dir_all(&path).with_context(|| format!("removing {}", path.display()))?;
+        }
+        Ok(Self {
+            folder,
+            keep,
+            last: None,
+        })
+    }
+
+    /// All of them, the newest first.
+    fn all(&self) -> Vec<PathBuf> {
+        finished(&self.folder)
+    }
+
+    /// Writes a checkpoint after `step` steps, and removes those that are not to be kept.
+    pub fn save(&mut self, experiment: &mut Experiment, step: u64) -> anyhow::Result<()> {
+        let path = self.folder.join(format!("step_{step:08}"));
+        if path.exists() {
+            return Ok(());
+        }
+        let unfinished = path.with_file_name(format!("{UNFINISHED}{}", name(&path)));
+        let written = self.write(experiment, step, &unfinished, &path);
+        if written.is_err() {
+            // Gives the space back. The first error is the one to report.
+            let _ = fs::remove_dir_all(&unfinished);
+        }
+        written.with_context(|| format!("writing {}", path.display()))?;
+        self.last = Some(path);
+        self.prune()
+    }
+
+    fn write(&self, experiment: &mut Experiment, step: u64, to: &Path, path: &Path) -> anyhow::Result<()> {
+        fs::create_dir_all(to)?;
+        experiment.save_weights(to)?;
+        let mut tensors = Tensors::new();
+        for (part, state) in experiment.parts() {
+            tensors.extend(state::collect(part, state));
+            for (name, store) in stores(state) {
+                clouds::save(name, store, to, self.last.as_deref())?;
+            }
+        }
+        Tensor::write_safetensors(&tensors.iter().collect::<Vec<_>>(), to.join(STATE))?;
+        Manifest::write(to, step, self.last.as_deref())?;
+        fs::rename(to, path)?;
+        Ok(File::open(&self.folder)?.sync_all()?)
+    }
+
+    fn prune(&self) -> anyhow::Result<()> {
+        for path in self.all().into_iter().skip(self.keep) {
+            // Renamed first, so that a checkpoint is never half there.
+            let unwanted = path.with_file_name(format!("{UNFINISHED}{}", name(&path)));
+            fs::rename(&path, &unwanted)
+                .and_then(|()| fs::remove_dir_all(&unwanted))
+                .with_context(|| format!("removing {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Restores the newest checkpoint that is whole, and returns after how many steps it was taken.
+    pub fn restore(&mut self, experiment: &mut Experiment) -> anyhow::Result<Option<u64>> {
+        for path in self.all() {
+            let manifest = match Manifest::verified(&path) {
+                Ok(manifest) => manifest,
+                Err(error) => {
+                    tracing::warn!("{error:#}; trying the checkpoint before it");
+                    // It must not count among those that are kept.
+                    let damaged = path.with_file_name(format!("damaged-{}", name(&path)));
+                    fs::rename(&path, &damaged).with_context(|| format!("renaming {}", path.display()))?;
+                    continue;
+                }
+            };
+            load(experiment, &path).with_context(|| format!("restoring {}", path.display()))?;
+            self.last = Some(path);
+            return Ok(Some(manifest.step));
+        }
+        Ok(None)
+    }
+}
+
+fn load(experiment: &mut Experiment, path: &Path) -> anyhow::Result<()> {
+    experiment.load_weights(path)?;
+    let mut tensors: Tensors = Tensor::read_safetensors(path.join(STATE))?.into_iter().collect();
+    let device = experiment.device;
+    for (part, state) in experiment.parts() {
+        state::restore(part, state, &mut tensors, device)?;
+        for (name, store) in stores(state) {
+            clouds::load(name, store, path)?;
+        }
+    }
+    anyhow::ensure!(
+        tensors.is_empty(),
+        "it has `{}`, which this run does not know",
+        tensors.keys().cloned().collect::<Vec<_>>().join("`, `")
+    );
+    Ok(())
+}
+
+fn stores(state: &mut dyn Persistent) -> impl Iterator<Item = (&'static str, &mut crate::ParticleStore)> {
+    state.slots().into_iter().filter_map(|(name, slot)| match slot {
+        Slot::Clouds(store) => Some((name, store)),
+        _ => None,
+    })
+}
+
+/// The last checkpoint of a run.
+pub fn last_checkpoint(run_dir: &Path) -> anyhow::Result<PathBuf> {
+    let folder = run_dir.join("checkpoints");
+    let last = finished(&folder).into_iter().next();
+    last.with_context(|| format!("{} is no run folder with a checkpoint", run_dir.display()))
+}
+
+/// Steps are padded with zeros, so that names sort like them.
+fn finished(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<_> = entries(folder)
+        .filter(|path| name(path).starts_with("step_"))
+        .collect();
+    all.sort();
+    all.reverse();
+    all
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.ok()?.path()))
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}

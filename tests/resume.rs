@@ -1,0 +1,270 @@
+//! A run that was interrupted, killed or extended ends bit for bit like one that never was.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{Scratch, metrics};
+
+/// Options under which state can be lost: each algorithm, sampler, noise mode and warm-up phase, chains and averages.
+const VARIATIONS: [&[&str]; 9] = [
+    &["algorithm.noise=lazy", "optimizer.energy.average=0.9"],
+    &["algorithm.noise=eager", "optimizer.energy.name=rmsprop"],
+    &["algorithm.warmup={steps: 2}", "algorithm.losses_at=updated"],
+    &["algorithm.warmup={steps: 5, inner_steps: 2}"],
+    &["algorithm.name=ebipla_full", "run.batch_size=40", "run.epochs=6"],
+    &[
+        "algorithm.name=ebipla_underdamped",
+        "algorithm.parameters=momentum",
+    ],
+    &[
+        "algorithm.name=lebm",
+        "optimizer.generator={name: sgd, momentum: 0.5}",
+    ],
+    &[
+        "prior_chains={start: persistent, restarts: 0.2}",
+        "prior_sampler.name=hmc",
+    ],
+    &[
+        "prior_chains.start=posterior",
+        "prior_sampler.name=underdamped",
+        "run.particles.memory=0",
+    ],
+];
+
+/// Everything in a run folder that must not depend on how often the run was interrupted.
+fn outcome(folder: &Path) -> (Vec<Value>, Vec<(PathBuf, Vec<u8>)>) {
+    let mut files = Vec::new();
+    for part in ["checkpoints", "particles"] {
+        let mut inside: Vec<_> = walk(&folder.join(part));
+        inside.sort();
+        for file in inside {
+            // How the clouds are split between two files is the checkpoint's own business.
+            let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+            if !name.contains("particles") && !name.contains("velocities") && name != "state.json" {
+                let path = file.strip_prefix(folder).unwrap().to_owned();
+                files.push((path, contents(&file)));
+            }
+        }
+    }
+    (metrics(folder), files)
+}
+
+/// HDF5 notes when a file was written: there, the particles count.
+fn contents(file: &Path) -> Vec<u8> {
+    if file.extension().is_some_and(|ending| ending == "h5") {
+        let particles = hdf5::File::open(file).unwrap().dataset("particles").unwrap();
+        let numbers = particles.read_raw::<f32>().unwrap();
+        return numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    }
+    fs::read(file).unwrap()
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let entries = entries.map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] })
+        .collect()
+}
+
+fn set<'a>(overrides: &[&'a str]) -> Vec<&'a str> {
+    overrides.iter().flat_map(|text| ["--set", text]).collect()
+}
+
+#[test]
+fn a_run_that_was_extended_equals_one_that_was_not() {
+    for variation in VARIATIONS {
+        let scratch = Scratch::with_small();
+        let mut options = set(variation);
+        options.extend(["--set", "record.checkpoint={every: 2, keep: 1}"]);
+        let whole = scratch.train(&[&options[..], &["--out", "whole"]].concat());
+        for stop in ["1", "4"] {
+            let stop = format!("run.max_steps={stop}");
+            let out = format!("parts_{stop}");
+            let first = scratch.train(&[&options[..], &["--out", &out, "--set", &stop]].concat());
+            let resumed = scratch.train(&[&options[..], &["--out", &out, "--resume"]].concat());
+            assert_eq!(first, resumed, "it goes on in place");
+            // The line that ends the first part is extra.
+            let (mut found, files) = outcome(&resumed);
+            let (expected, expected_files) = outcome(&whole);
+            found.dedup();
+            found.retain(|line| expected.contains(line));
+            assert_eq!(found, expected, "{variation:?}, {stop}");
+            for expected in &expected_files {
+                // The first part has also written what belongs to its own end.
+                let found = files.iter().find(|found| found.0 == expected.0);
+                assert!(
+                    found == Some(expected),
+                    "{variation:?}, {stop}: {}",
+                    expected.0.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_changed_recipe_is_refused_key_by_key() {
+    let scratch = Scratch::with_small();
+    scratch.train(&["--set", "run.max_steps=2"]);
+    let resume = |change: &str| scratch.runner(&["--recipe", "small.yaml", "--resume", "--set", change]);
+    resume("algorithm.step_size=0.4").refused(&["algorithm.step_size", "was 0.5, is 0.4"]);
+    resume("prior_sampler.name=mala").refused(&["prior_sampler.name", "was \"ula\", is \"mala\""]);
+    assert_eq!(resume("run.epochs=3").code, 0);
+    scratch
+        .runner(&["--recipe", "small.yaml", "--resume", "--seed", "5"])
+        .refused(&["no run of small with seed 5"]);
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named_and_the_one_before_it_taken() {
+    let scratch = Scratch::with_small();
+    let every = ["--set", "record.checkpoint={every: 2, keep: 3}"];
+    let whole = scratch.train(&[&every[..], &["--out", "whole"]].concat());
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 5] = [
+        ("energy.safetensors", |bytes| bytes.truncate(20)),
+        ("state.safetensors", |bytes| *bytes.last_mut().unwrap() ^= 1),
+        ("particles.safetensors", |bytes| bytes[3] = 0xff),
+        ("state.json", |bytes| bytes.truncate(5)),
+        ("generator.safetensors", Vec::clear),
+    ];
+    for (file, damage) in damages {
+        let out = format!("damaged_{file}");
+        let first = scratch.train(&[&every[..], &["--out", &out, "--set", "run.max_steps=5"]].concat());
+        let path = first.join("checkpoints/step_00000005").join(file);
+        let mut bytes = fs::read(&path).unwrap();
+        damage(&mut bytes);
+        fs::write(&path, bytes).unwrap();
+        let resumed =
+            scratch.runner(&[&["--recipe", "small.yaml", "--resume", "--out", &out], &every[..]].concat());
+        assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+        assert!(resumed.stderr.contains(file), "{}", resumed.stderr);
+        assert!(
+            resumed.stderr.contains("resumed after step 4"),
+            "{}",
+            resumed.stderr
+        );
+        assert_eq!(metrics(&first), metrics(&whole), "{file}");
+    }
+}
+
+#[test]
+fn two_processes_do_not_share_a_run_folder() {
+    let scratch = Scratch::with_small();
+    let mut child = endless(&scratch, &[]);
+    wait_for_steps(&scratch, 1);
+    let second = scratch.runner(&[
+        "--recipe",
+        "small.yaml",
+        "--set",
+        "run.epochs=1000000",
+        "--resume",
+    ]);
+    assert_eq!(second.code, 1);
+    assert!(
+        second.stderr.contains("another process is running in"),
+        "{}",
+        second.stderr
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Kills without warning, some milliseconds after a step was recorded and thus often while a checkpoint or a dump is
+/// being written, and takes up again each time.
+#[test]
+fn a_run_that_was_killed_again_and_again_equals_one_that_was_not() {
+    let scratch = Scratch::with_small();
+    let options = [
+        "run.max_steps=300",
+        "run.epochs=100",
+        "record.checkpoint={every: 1, keep: 1}",
+        "record.particles.every=3",
+    ];
+    let whole = scratch.train(&[&set(&options)[..], &["--out", "whole"]].concat());
+    let mut arguments = vec!["--recipe", "small.yaml"];
+    arguments.extend(set(&options));
+    let mut kills = 0;
+    let recorded = || runs(&scratch).iter().map(|run| lines(run)).max().unwrap_or(0);
+    loop {
+        let before = recorded();
+        let mut command = scratch.command();
+        command
+            .args(&arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        if before > 0 {
+            command.arg("--resume");
+        }
+        let mut child = command.spawn().unwrap();
+        let start = Instant::now();
+        let ended = loop {
+            let ended = child.try_wait().unwrap();
+            if ended.is_some() || recorded() > before + 4 {
+                break ended;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "it never gets on");
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        if let Some(status) = ended {
+            assert!(status.success());
+            break;
+        }
+        // 7 and 23 have no common factor: all delays from 0 to 22 ms come up.
+        std::thread::sleep(Duration::from_millis(7 * kills % 23));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+    }
+    assert!(kills >= 10, "killed only {kills} times");
+    let folder = runs(&scratch).remove(0);
+    let (found, files) = outcome(&folder);
+    let (expected, expected_files) = outcome(&whole);
+    assert_eq!(found, expected);
+    assert!(files == expected_files);
+    let leftovers: Vec<_> = walk(&folder)
+        .into_iter()
+        .filter(|path| path.display().to_string().contains(".unfinished"))
+        .collect();
+    assert!(leftovers.is_empty(), "{leftovers:?}");
+}
+
+fn endless(scratch: &Scratch, more: &[&str]) -> std::process::Child {
+    let mut command: Command = scratch.command();
+    command
+        .args(["--recipe", "small.yaml", "--set", "run.epochs=1000000"])
+        .args(more);
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn wait_for_steps(scratch: &Scratch, count: usize) {
+    let start = Instant::now();
+    loop {
+        if runs(scratch).iter().any(|run| lines(run) >= count) {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "the run did not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn runs(scratch: &Scratch) -> Vec<PathBuf> {
+    let runs = fs::read_dir(scratch.path().join("runs")).into_iter().flatten();
+    runs.map(|run| run.unwrap().path()).collect()
+}
+
+fn lines(run: &Path) -> usize {
+    let text = fs::read_to_string(run.join("metrics.jsonl"));
+    text.map_or(0, |text| text.lines().count())
+}
