@@ -240,7 +240,7 @@ fn eval_measures_the_same_again_and_more() {
         assert!(
             unfitting
                 .stderr
-                .contains("tensor `layers.0.bias` is Float [8], expected Float [9]"),
+                .contains("tensor `layers.0.weight` is Float [8, 2], expected Float [9, 2]"),
             "{}",
             unfitting.stderr
         );
@@ -380,7 +380,8 @@ fn divergence_ends_with_exit_code_3_and_says_where() {
 fn exploding_chains_are_seen_before_they_overflow() {
     let scratch = Scratch::with_small();
     let mut arguments = vec!["--recipe", "small.yaml", "--set", "prior_sampler.step_size=1e6"];
-    arguments.extend(["--set", "guard.every=1", "--set", "record.checkpoint.every=1"]);
+    arguments.extend(["--set", "guard={every: 1, energy: null}"]);
+    arguments.extend(["--set", "record.checkpoint.every=1"]);
     let outcome = scratch.runner(&arguments);
     assert_eq!(outcome.code, 3, "{}", outcome.stderr);
     for said in [
