@@ -74,6 +74,8 @@ mod run;
 mod scalars;
 mod state;
 mod storage;
+#[cfg(test)]
+mod testing;
 
 pub use algorithm::{Algorithm, Clouds, Step};
 pub use cli::{Home, main};

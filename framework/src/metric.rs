@@ -71,35 +71,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::{Chains, Draws, Energy, Generator, Parameters};
+    use crate::{Chains, Draws, Energy, testing};
     use tch::Device;
 
-    /// A model and data of which only the latent dimension matters.
-    struct Nothing(Parameters);
-
-    impl Energy for Nothing {
-        fn parameters(&self) -> &Parameters {
-            &self.0
-        }
-
-        fn energy(&self, x: &Tensor) -> Tensor {
-            x.sum_dim_intlist(1, false, x.kind())
-        }
-    }
-
-    impl Generator for Nothing {
-        fn parameters(&self) -> &Parameters {
-            &self.0
-        }
-
-        fn latent_dim(&self) -> i64 {
-            2
-        }
-
-        fn generate(&self, x: &Tensor) -> Tensor {
-            x.shallow_clone()
-        }
-    }
+    /// A data set without points.
+    struct Nothing;
 
     impl Dataset for Nothing {
         fn shape(&self) -> &[i64] {
@@ -132,15 +108,11 @@ mod tests {
     }
 
     fn subject<T>(ask: impl FnOnce(Subject) -> T) -> T {
-        let model = Model {
-            energy: Box::new(Nothing(Parameters::new())),
-            generator: Box::new(Nothing(Parameters::new())),
-            sigma: 1e-3,
-        };
+        let model = testing::model(1e-3);
         ask(Subject {
             model: &model,
             prior_sampler: &Right,
-            dataset: &Nothing(Parameters::new()),
+            dataset: &Nothing,
             device: Device::Cpu,
             random: &mut Random::new(6),
             quick: false,

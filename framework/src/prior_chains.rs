@@ -121,34 +121,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::{Energy, Generator, Parameters, Random, Scalars};
+    use crate::{Energy, Random, Scalars, testing};
     use tch::Device;
-
-    struct Nothing(Parameters);
-
-    impl Energy for Nothing {
-        fn parameters(&self) -> &Parameters {
-            &self.0
-        }
-
-        fn energy(&self, x: &Tensor) -> Tensor {
-            x.sum_dim_intlist(1, false, x.kind())
-        }
-    }
-
-    impl Generator for Nothing {
-        fn parameters(&self) -> &Parameters {
-            &self.0
-        }
-
-        fn latent_dim(&self) -> i64 {
-            1
-        }
-
-        fn generate(&self, x: &Tensor) -> Tensor {
-            x.shallow_clone()
-        }
-    }
 
     /// Moves every chain by 100.
     struct Leap;
@@ -168,11 +142,7 @@ mod tests {
 
     /// Where chains end that start at 1000 + row of the batch, call by call; `counts` are the sizes of the batches.
     fn ends(start: Start, restarts: f64, counts: &[i64]) -> Vec<Vec<f64>> {
-        let model = Model {
-            energy: Box::new(Nothing(Parameters::new())),
-            generator: Box::new(Nothing(Parameters::new())),
-            sigma: 1.0,
-        };
+        let model = testing::model(1.0);
         let mut chains = PriorChains::new(Box::new(Leap), PriorChainsSection { start, restarts });
         let mut random = Random::new(1);
         let run = |(step, count): (usize, &i64)| {
