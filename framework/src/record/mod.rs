@@ -10,7 +10,7 @@ pub use figure::draw_model;
 pub use metrics_file::MetricsFile;
 pub use particle_dump::{DumpFacts, dump_particles};
 pub use tensorboard::TensorBoard;
-pub use whole_file::{write_bytes, write_whole};
+pub use whole_file::{UNFINISHED, write_bytes, write_whole};
 
 /// When numbers were taken.
 #[derive(Clone, Copy, Debug)]

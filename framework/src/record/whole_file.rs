@@ -5,10 +5,13 @@ use std::path::Path;
 
 use anyhow::Context;
 
+/// What names begin with until a file is whole.
+pub const UNFINISHED: &str = ".unfinished-";
+
 /// Lets `write` fill a file under a temporary name, and gives it its final name when all of it is on the disk.
 pub fn write_whole(path: &Path, write: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let unfinished = path.with_file_name(format!(".unfinished-{name}"));
+    let unfinished = path.with_file_name(format!("{UNFINISHED}{name}"));
     let written = path
         .parent()
         .map_or(Ok(()), fs::create_dir_all)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use crate::Recipe;
-use crate::record::write_bytes;
+use crate::record::{UNFINISHED, write_bytes};
 
 /// The folder of one run, which nobody else may run in meanwhile.
 pub struct RunFolder {
@@ -39,6 +39,7 @@ impl RunFolder {
     /// Goes on with a run that is there.
     pub fn open(path: PathBuf) -> anyhow::Result<Self> {
         let lock = lock(&path)?;
+        remove_unfinished(&path).with_context(|| format!("cleaning {}", path.display()))?;
         Ok(Self { path, _lock: lock })
     }
 
@@ -50,6 +51,25 @@ impl RunFolder {
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
         write_bytes(&self.path.join(name), text)
     }
+}
+
+/// Removes what a killed process left half written.
+fn remove_unfinished(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        match (name.starts_with(UNFINISHED), path.is_dir()) {
+            (true, true) => fs::remove_dir_all(&path)?,
+            (true, false) => fs::remove_file(&path)?,
+            (false, true) => remove_unfinished(&path)?,
+            (false, false) => {}
+        }
+    }
+    Ok(())
 }
 
 fn lock(folder: &Path) -> anyhow::Result<File> {

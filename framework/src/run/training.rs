@@ -32,7 +32,7 @@ pub fn train(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let recipe = experiment.recipe.clone();
-    let mut checkpoints = Checkpoints::of(folder.path(), recipe.record.checkpoint.keep)?;
+    let mut checkpoints = Checkpoints::of(folder.path(), recipe.record.checkpoint.keep);
     let done = checkpoints.restore(&mut experiment)?;
     folder.write("recipe.yaml", &recipe.to_yaml())?;
     let mut provenance = Provenance::at_start(sources, experiment.device, recipe.hash(), recipe.run.seed);
@@ -155,9 +155,6 @@ impl<'a> Run<'a> {
             }
             guard.check(done, &numbers)?;
         }
-        if checkpoint {
-            self.checkpoints.save(self.experiment, done)?;
-        }
         if !last {
             let evaluate = self.experiment.recipe.evaluate.every;
             if evaluate > 0 && done.is_multiple_of(evaluate) {
@@ -169,6 +166,10 @@ impl<'a> Run<'a> {
             if record.figures.due(done) {
                 self.draw(moment)?;
             }
+        }
+        // Last, so that whoever resumes from it finds all else written.
+        if checkpoint {
+            self.checkpoints.save(self.experiment, done)?;
         }
         Ok(())
     }

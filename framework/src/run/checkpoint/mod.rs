@@ -11,10 +11,10 @@ use tch::Tensor;
 
 use self::manifest::Manifest;
 use super::Experiment;
+use crate::record::UNFINISHED;
 use crate::state::{self, Tensors};
 use crate::{Persistent, Slot};
 
-const UNFINISHED: &str = ".unfinished-";
 const STATE: &str = "state.safetensors";
 
 /// The checkpoints of one run, `checkpoints/step_NNNNNNNN/`.
@@ -27,17 +27,13 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Those below `run_dir`. What a killed process left unfinished is removed.
-    pub fn of(run_dir: &Path, keep: usize) -> anyhow::Result<Self> {
-        let folder = run_dir.join("checkpoints");
-        for path in entries(&folder).filter(|path| name(path).starts_with(UNFINISHED)) {
-            fs::remove_dir_all(&path).with_context(|| format!("removing {}", path.display()))?;
-        }
-        Ok(Self {
-            folder,
+    /// Those below `run_dir`.
+    pub fn of(run_dir: &Path, keep: usize) -> Self {
+        Self {
+            folder: run_dir.join("checkpoints"),
             keep,
             last: None,
-        })
+        }
     }
 
     /// All of them, the newest first.
