@@ -6,6 +6,7 @@ use tch::Tensor;
 #[derive(Debug, Default)]
 pub struct Scalars {
     entries: Vec<(String, Tensor)>,
+    distributions: Vec<(String, Tensor)>,
 }
 
 impl Scalars {
@@ -24,13 +25,17 @@ impl Scalars {
         self.entries.push((name.into(), Tensor::from(value)));
     }
 
+    /// Adds numbers of which the distribution is of interest, such as the energies of all samples.
+    pub fn add_distribution(&mut self, name: impl Into<String>, values: &Tensor) {
+        self.distributions.push((name.into(), values.detach()));
+    }
+
     /// Adds all of `other`, each name behind `prefix`.
     pub fn extend(&mut self, prefix: &str, other: Scalars) {
-        let renamed = other
-            .entries
-            .into_iter()
-            .map(|(name, value)| (format!("{prefix}{name}"), value));
-        self.entries.extend(renamed);
+        let renamed = |(name, value)| (format!("{prefix}{name}"), value);
+        self.entries.extend(other.entries.into_iter().map(renamed));
+        self.distributions
+            .extend(other.distributions.into_iter().map(renamed));
     }
 
     /// Reads the numbers; this is where a GPU is waited for.
@@ -39,5 +44,12 @@ impl Scalars {
             .iter()
             .map(|(name, value)| (name.clone(), value.double_value(&[])))
             .collect()
+    }
+
+    /// The distributions, still on their device.
+    pub fn distributions(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.distributions
+            .iter()
+            .map(|(name, values)| (name.as_str(), values))
     }
 }

@@ -1,19 +1,15 @@
 //! Draws data, samples and energy landscape of a two-dimensional model side by side.
 
-use std::io::Cursor;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Once;
 
 use anyhow::anyhow;
-use image::codecs::png::PngEncoder;
-use image::{ExtendedColorType, ImageEncoder};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::colors::colormaps::ViridisRGB;
 use tch::{Kind, Tensor};
 
-use super::write_bytes;
+use super::Picture;
 use crate::Energy;
 
 /// Side of a panel in pixels.
@@ -25,21 +21,23 @@ const FONT: &str = "dejavu";
 const DATA: RGBColor = RGBColor(38, 70, 110);
 const SAMPLES: RGBColor = RGBColor(178, 74, 24);
 
-/// Draws the three panels to a PNG file. `data` and `samples` are `[n, 2]`; the landscape covers `latents`.
+/// Draws the three panels. `data` and `samples` are `[n, 2]`; the landscape covers `latents`.
 pub fn draw_model(
-    path: &Path,
     data: &Tensor,
     samples: &Tensor,
     latents: &Tensor,
     energy: &dyn Energy,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Picture> {
     register_font();
-    let mut pixels = vec![0; (3 * PANEL * PANEL * 3) as usize];
+    let (width, height) = (3 * PANEL, PANEL);
+    let mut pixels = vec![0; (width * height * 3) as usize];
     draw_panels(&mut pixels, data, samples, latents, energy)
-        .map_err(|problem| anyhow!("drawing {}: {problem}", path.display()))?;
-    let mut png = Cursor::new(Vec::new());
-    PngEncoder::new(&mut png).write_image(&pixels, 3 * PANEL, PANEL, ExtendedColorType::Rgb8)?;
-    write_bytes(path, png.into_inner())
+        .map_err(|problem| anyhow!("drawing the model: {problem}"))?;
+    Ok(Picture {
+        width,
+        height,
+        pixels,
+    })
 }
 
 fn draw_panels(
