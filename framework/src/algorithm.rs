@@ -57,10 +57,11 @@ pub trait Clouds {
     /// Data points, particles of each, latent dimensions.
     fn shape(&self) -> [usize; 3];
 
-    /// A copy of the clouds of the data points `start..start + count`, with all noise that is due by iteration `now`.
+    /// A copy of the clouds of the data points `indices` (i64, on the CPU), with all noise that is due by iteration
+    /// `now`.
     ///
     /// The algorithm's own state stays as it is: to be looked at must not change a run.
-    fn settled(&self, start: usize, count: usize, now: u64, random: &mut Random) -> Tensor;
+    fn settled(&self, indices: &Tensor, now: u64, random: &mut Random) -> Tensor;
 
     /// The raw step size of the particles.
     fn raw_step_size(&self) -> f64;

@@ -58,6 +58,7 @@ mod device;
 mod energy;
 mod generator;
 pub mod gradient;
+mod initial_particles;
 mod metric;
 mod model;
 mod optimizer;
@@ -93,7 +94,7 @@ pub use prior_sampler::{Chains, PriorSampler};
 pub use random::{Draws, Random};
 pub use recipe::{Origin, Problem, Recipe, RecipeError};
 pub use registry::{
-    Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Registration, Registry, Scope,
+    Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Purpose, Registration, Registry, Scope,
 };
 pub use scalars::Scalars;
 pub use state::{Persistent, Slot};

@@ -4,15 +4,13 @@ use serde_json::{Map, Value};
 
 use super::arguments::{EvalArguments, RecipeArguments};
 use super::{Program, print};
-use crate::run::{Experiment, Size, last_checkpoint};
+use crate::Purpose;
+use crate::run::{Experiment, last_checkpoint};
 
 pub fn eval(program: &Program, arguments: &EvalArguments) -> anyhow::Result<()> {
-    let size = Size::Full {
-        out: &arguments.run_dir,
-    };
     let checkpoint = last_checkpoint(&arguments.run_dir)?;
     let recipe = program.recipe(&recipe_of(program, arguments)?)?;
-    let mut experiment = Experiment::build(recipe, &program.registry, size)?;
+    let mut experiment = Experiment::build(recipe, &program.registry, Purpose::Restore, &arguments.run_dir)?;
     experiment.load_for_evaluation(&checkpoint)?;
     let numbers = experiment.evaluate()?;
     if arguments.json {

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use super::arguments::RunArguments;
 use super::{Program, exit_code, print};
-use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, Size, find_run, train};
+use crate::Purpose;
+use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, find_run, train};
 
 pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let recipe = program.recipe(&arguments.recipe)?;
@@ -13,8 +14,11 @@ pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCo
         true => Some(find_run(&arguments.out, &recipe, &program.registry)?),
         false => None,
     };
-    let size = Size::Full { out: &arguments.out };
-    let experiment = Experiment::build(recipe, &program.registry, size)?;
+    let purpose = match earlier {
+        Some(_) => Purpose::Restore,
+        None => Purpose::Start,
+    };
+    let experiment = Experiment::build(recipe, &program.registry, purpose, &arguments.out)?;
     let interrupt = Interrupt::listen()?;
     let folder = match earlier {
         Some(path) => RunFolder::open(path)?,

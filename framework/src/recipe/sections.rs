@@ -156,8 +156,8 @@ pub struct RecordSection {
     pub tensorboard: Every,
     /// All that it takes to resume the run.
     pub checkpoint: CheckpointRecord,
-    /// HDF5 dumps of all particles.
-    pub particles: Every,
+    /// HDF5 dumps of the particles.
+    pub particles: ParticleRecord,
     /// Pictures of the model.
     pub figures: Every,
 }
@@ -168,7 +168,7 @@ impl Default for RecordSection {
             metrics: Every { every: 10 },
             tensorboard: Every { every: 10 },
             checkpoint: CheckpointRecord::default(),
-            particles: Every { every: 0 },
+            particles: ParticleRecord::default(),
             figures: Every { every: 0 },
         }
     }
@@ -183,6 +183,28 @@ pub struct CheckpointRecord {
     /// How many of the last ones are kept. [checkpoints]
     #[schemars(range(min = 1))]
     pub keep: usize,
+    /// Keeps also the best one so far by a metric; null keeps none for being good.
+    pub best: Option<BestRecord>,
+}
+
+/// By which number a checkpoint is the best.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BestRecord {
+    /// A number that `evaluate` gives, e.g. sliced_w2; one is taken whenever it is measured.
+    pub metric: String,
+    /// Which values are better.
+    pub better: Better,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Small ones, as of a distance.
+    #[default]
+    Lower,
+    /// Large ones, as of a likelihood.
+    Higher,
 }
 
 impl CheckpointRecord {
@@ -194,7 +216,35 @@ impl CheckpointRecord {
 
 impl Default for CheckpointRecord {
     fn default() -> Self {
-        Self { every: 1000, keep: 2 }
+        Self {
+            every: 1000,
+            keep: 2,
+            best: None,
+        }
+    }
+}
+
+/// How often particles are dumped, which, and how tightly packed.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ParticleRecord {
+    /// After every so many steps; 0: only at the end. [steps]
+    pub every: u64,
+    /// Also after every so many epochs; 0: not. [epochs]
+    pub every_epochs: u64,
+    /// Only those of so many data points, drawn at random once for the run; null dumps all. [points]
+    #[schemars(range(min = 1))]
+    pub points: Option<usize>,
+    /// How hard to compress (shuffle and deflate), from 1 to 9; 0: not at all. [level]
+    #[schemars(range(max = 9))]
+    pub deflate: u8,
+}
+
+impl ParticleRecord {
+    /// Whether a dump is due after `done` steps, with so many to an epoch (the end is the caller's business).
+    pub fn due(&self, done: u64, steps_per_epoch: u64) -> bool {
+        let every = |every: u64| Every { every }.due(done);
+        every(self.every) || every(self.every_epochs.saturating_mul(steps_per_epoch))
     }
 }
 

@@ -3,12 +3,16 @@
 mod figure;
 mod metrics_file;
 mod particle_dump;
+mod picture;
+mod plain_numbers;
 mod tensorboard;
 mod whole_file;
 
 pub use figure::draw_model;
 pub use metrics_file::MetricsFile;
-pub use particle_dump::{DumpFacts, dump_particles};
+pub use particle_dump::{DumpFacts, ParticleDump, blocks, dump_particles};
+pub use picture::Picture;
+pub use plain_numbers::plain_numbers;
 pub use tensorboard::TensorBoard;
 pub use whole_file::{UNFINISHED, write_bytes, write_whole};
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub use kind::{Kind, Product};
 pub use options::{OptionSpec, OptionType};
-pub use plugin::{Complaint, DataFacts, Plugin, Registration, Scope};
+pub use plugin::{Complaint, DataFacts, Plugin, Purpose, Registration, Scope};
 
 /// The options of any config struct.
 pub fn options_of_type<T: schemars::JsonSchema>() -> Vec<OptionSpec> {

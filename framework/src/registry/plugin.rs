@@ -41,6 +41,8 @@ pub struct Complaint {
 /// Things are built in the order dataset, generator, energy, prior sampler, algorithm, metrics; what comes later
 /// knows what came before.
 pub struct Scope<'a> {
+    /// What for.
+    pub purpose: Purpose,
     /// Where tensors live.
     pub device: Device,
     /// Where clouds of particles are kept.
@@ -61,6 +63,7 @@ impl<'a> Scope<'a> {
     /// On the CPU, with σ = 1 and nothing known yet: for plugins that are built by hand, as tests do.
     pub fn on_cpu(random: &'a mut Random) -> Self {
         Self {
+            purpose: Purpose::Start,
             device: Device::Cpu,
             storage: Storage::on(Device::Cpu),
             random,
@@ -70,6 +73,17 @@ impl<'a> Scope<'a> {
             batch_size: 1,
         }
     }
+}
+
+/// What something is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A run from its beginning.
+    Start,
+    /// A state that is about to be loaded in place of the initial one.
+    Restore,
+    /// To see whether everything fits together, on a handful of data points.
+    Trial,
 }
 
 /// What is known of the training data without looking at it.

@@ -8,7 +8,7 @@ use tch::{Device, Tensor};
 use crate::recipe::ParticleDevice;
 use crate::{
     Algorithm, Averages, DataFacts, Dataset, Energy, Generator, Metric, Model, Optimizer, Persistent,
-    PriorChains, PriorSampler, Problem, Product, Random, Recipe, RecipeError, Registry, Scalars, Scope,
+    PriorChains, PriorSampler, Problem, Product, Purpose, Random, Recipe, RecipeError, Registry, Scalars, Scope,
     Split, Step, Storage, Subject, device,
 };
 
@@ -33,15 +33,7 @@ pub struct Experiment {
     order: Option<(u64, Tensor)>,
 }
 
-/// How much of the data to build for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size<'a> {
-    /// All of it; the disk of `out` takes what is too much for memory.
-    Full { out: &'a Path },
-    /// A handful of data points, to see whether everything fits together.
-    Tiny,
-}
-
+/// Data points of a trial.
 const TINY: usize = 8;
 
 /// What names of files with averages of weights end in.
@@ -49,7 +41,10 @@ const AVERAGE: &str = "_average";
 
 impl Experiment {
     /// Builds everything; what goes wrong here is wrong with the recipe, and nothing has been written.
-    pub fn build(recipe: Recipe, registry: &Registry, size: Size) -> anyhow::Result<Self> {
+    ///
+    /// The disk of the folder `out` takes what is too much for memory.
+    pub fn build(recipe: Recipe, registry: &Registry, purpose: Purpose, out: &Path) -> anyhow::Result<Self> {
+        check_best(&recipe)?;
         let device = device::resolve(&recipe.run.device).map_err(|error| {
             wrong(
                 &recipe,
@@ -61,8 +56,9 @@ impl Experiment {
         }
         let mut random = Random::new(recipe.run.seed);
         let mut scope = Scope {
+            purpose,
             device,
-            storage: storage(&recipe, device, size),
+            storage: storage(&recipe, device, purpose, out),
             random: &mut random,
             data: DataFacts::default(),
             latent_dim: 0,
@@ -80,7 +76,7 @@ impl Experiment {
             let origin = recipe.origin("run.batch_size");
             return Err(wrong(&recipe, Problem::at("run.batch_size", origin, message)).into());
         }
-        if size == Size::Tiny {
+        if purpose == Purpose::Trial {
             dataset = Box::new(Head::new(dataset, TINY));
             // Some algorithms take all data in a batch: what is whole stays whole, what is not stays in parts.
             scope.batch_size = if recipe.run.batch_size == count {
@@ -133,7 +129,7 @@ impl Experiment {
             metrics,
             random,
             batch_size,
-            tiny: size == Size::Tiny,
+            tiny: purpose == Purpose::Trial,
             order: None,
             recipe,
         })
@@ -294,15 +290,32 @@ impl Experiment {
     }
 }
 
-fn storage(recipe: &Recipe, device: Device, size: Size) -> Storage {
+/// Whether the number by which a checkpoint is the best will be measured.
+fn check_best(recipe: &Recipe) -> Result<(), RecipeError> {
+    let Some(best) = &recipe.record.checkpoint.best else {
+        return Ok(());
+    };
+    // Behind a slash stands which of a metric's numbers it is.
+    let metric = best.metric.split('/').next().unwrap_or_default();
+    if recipe.metrics().any(|(name, _)| name == metric) {
+        return Ok(());
+    }
+    let key = "record.checkpoint.best.metric";
+    let message = format!("`{}` is not among evaluate.metrics", best.metric);
+    let names: Vec<_> = recipe.metrics().map(|(name, _)| name).collect();
+    let problem = Problem::at(key, recipe.origin(key), message).with_names(metric, names);
+    Err(wrong(recipe, problem))
+}
+
+fn storage(recipe: &Recipe, device: Device, purpose: Purpose, out: &Path) -> Storage {
     let particles = &recipe.run.particles;
     let storage = match particles.device {
         ParticleDevice::Model => Storage::on(device),
         ParticleDevice::Cpu => Storage::on(device).in_main_memory(),
     };
-    match size {
-        Size::Full { out } => storage.with_budget(particles.memory, out),
-        Size::Tiny => storage,
+    match purpose {
+        Purpose::Start | Purpose::Restore => storage.with_budget(particles.memory, out),
+        Purpose::Trial => storage,
     }
 }
 

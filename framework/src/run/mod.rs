@@ -6,13 +6,14 @@ mod folder;
 mod guard;
 mod interrupt;
 mod logging;
+mod memory;
 mod progress;
 mod provenance;
 mod resume;
 mod training;
 
 pub use checkpoint::last_checkpoint;
-pub use experiment::{Experiment, Size};
+pub use experiment::Experiment;
 pub use folder::RunFolder;
 pub use guard::Diverged;
 pub use interrupt::{INTERRUPTED, Interrupt};

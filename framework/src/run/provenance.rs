@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::device;
 
@@ -25,7 +26,13 @@ pub struct Provenance {
     pub end: Option<String>,
     /// How it ended; absent while it runs, or if it was killed.
     pub outcome: Option<String>,
+    /// The parts of the run before it was resumed, the first one first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier_parts: Vec<Value>,
 }
+
+/// Its name in the run's folder.
+const FILE: &str = "provenance.json";
 
 #[derive(Clone, Debug, Serialize)]
 struct Git {
@@ -66,7 +73,20 @@ impl Provenance {
             start: now(),
             end: None,
             outcome: None,
+            earlier_parts: Vec::new(),
         }
+    }
+
+    /// Keeps what the folder says of earlier parts of the run.
+    pub fn after_those_in(&mut self, folder: &Path) {
+        let text = std::fs::read(folder.join(FILE)).unwrap_or_default();
+        let Ok(Value::Object(mut last)) = serde_json::from_slice(&text) else {
+            return;
+        };
+        if let Some(Value::Array(earlier)) = last.shift_remove("earlier_parts") {
+            self.earlier_parts = earlier;
+        }
+        self.earlier_parts.push(Value::Object(last));
     }
 
     /// Notes the end.

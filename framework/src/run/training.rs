@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use tch::Kind;
 
 use super::checkpoint::Checkpoints;
+use super::memory;
 use super::progress::Progress;
 use super::provenance::Provenance;
 use super::{Experiment, Interrupt, Log, RunFolder};
@@ -32,15 +33,17 @@ pub fn train(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let recipe = experiment.recipe.clone();
-    let mut checkpoints = Checkpoints::of(folder.path(), recipe.record.checkpoint.keep);
+    let mut checkpoints = Checkpoints::of(folder.path(), recipe.record.checkpoint.clone());
     let done = checkpoints.restore(&mut experiment)?;
     folder.write("recipe.yaml", &recipe.to_yaml())?;
     let mut provenance = Provenance::at_start(sources, experiment.device, recipe.hash(), recipe.run.seed);
+    provenance.after_those_in(folder.path());
     folder.write("provenance.json", &provenance.to_json()?)?;
 
     let outcome = caught(|| {
-        let run = Run::start(&mut experiment, folder.path(), checkpoints, done, log)?;
-        run.until_done(interrupt)
+        let mut run = Run::start(&mut experiment, folder.path(), checkpoints, done, log)?;
+        let outcome = run.until_done(interrupt);
+        run.ended(&outcome).and(outcome)
     });
 
     provenance.ended(match &outcome {
@@ -86,9 +89,22 @@ impl<'a> Run<'a> {
             tracing::info!("{name}: {}", value as f32);
         }
         let mut tensorboard = TensorBoard::create(folder)?;
-        if let Some(done) = done {
-            tracing::info!("resumed after step {done}");
-            tensorboard.resumed(done);
+        let start = Moment { step: 0, epoch: 0 };
+        match done {
+            Some(done) => {
+                tracing::info!("resumed after step {done}");
+                tensorboard.resumed(done)?;
+            }
+            None => {
+                let recipe = &experiment.recipe;
+                tensorboard.hyper_parameters(recipe.origins().map(|(key, value, _)| (key, value)))?;
+                tensorboard.text(start, "recipe", &format!("```yaml\n{}```", recipe.to_yaml()))?;
+                let constants = experiment.algorithm.constants().into_iter();
+                let constants: Vec<_> = constants
+                    .map(|(name, value)| (format!("constant/{}", name.replace(' ', "_")), value))
+                    .collect();
+                tensorboard.scalars(start, &constants)?;
+            }
         }
         let done = done.unwrap_or(0);
         Ok(Self {
@@ -102,7 +118,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn until_done(mut self, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+    fn until_done(&mut self, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
         let total = self.experiment.total_steps();
         while self.done < total && !interrupt.asked() {
             let scalars = self.experiment.step(self.done)?;
@@ -122,6 +138,20 @@ impl<'a> Run<'a> {
         Ok(Outcome::Finished)
     }
 
+    /// Tells TensorBoard how the run ended; an interrupted one has not.
+    fn ended(&mut self, outcome: &anyhow::Result<Outcome>) -> anyhow::Result<()> {
+        let moment = self.moment(self.done);
+        match outcome {
+            Ok(Outcome::Interrupted) => Ok(()),
+            Ok(Outcome::Finished) => self.tensorboard.ended(moment, true),
+            Err(_) => {
+                // Why it failed is what matters.
+                let _ = self.tensorboard.ended(moment, false);
+                Ok(())
+            }
+        }
+    }
+
     fn moment(&self, done: u64) -> Moment {
         Moment {
             step: done,
@@ -139,16 +169,14 @@ impl<'a> Run<'a> {
         let to_screen = self.progress.due();
         let guard = self.experiment.recipe.guard.clone();
         let guarded = guard.every > 0 && done.is_multiple_of(guard.every);
-        let checkpoint = !last && record.checkpoint.due(done);
+        let mut checkpoint = !last && record.checkpoint.due(done);
         if to_file || to_tensorboard || to_screen || guarded || checkpoint {
             let numbers = scalars.read();
             if to_file {
                 self.metrics.write(moment, &numbers)?;
             }
             if to_tensorboard {
-                self.tensorboard.write(moment, &numbers)?;
-                let rate = ("speed/steps_per_second".to_owned(), self.progress.rate(done));
-                self.tensorboard.write(moment, &[rate])?;
+                self.write_to_tensorboard(moment, &numbers, scalars)?;
             }
             if to_screen {
                 self.progress.show(moment, &numbers);
@@ -158,9 +186,10 @@ impl<'a> Run<'a> {
         if !last {
             let evaluate = self.experiment.recipe.evaluate.every;
             if evaluate > 0 && done.is_multiple_of(evaluate) {
-                self.evaluate(moment)?;
+                let numbers = self.evaluate(moment)?;
+                checkpoint |= self.checkpoints.are_best(done, &numbers)?;
             }
-            if record.particles.due(done) {
+            if record.particles.due(done, self.experiment.steps_per_epoch()) {
                 self.dump_particles(moment)?;
             }
             if record.figures.due(done) {
@@ -174,11 +203,31 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    fn write_to_tensorboard(
+        &mut self,
+        moment: Moment,
+        numbers: &[(String, f64)],
+        scalars: &Scalars,
+    ) -> anyhow::Result<()> {
+        let mut numbers = numbers.to_vec();
+        numbers.push((
+            "speed/steps_per_second".into(),
+            self.progress.rate(moment.step),
+        ));
+        numbers.extend(memory::resident_gib().map(|gib| ("memory/resident_gib".into(), gib)));
+        self.tensorboard.scalars(moment, &numbers)?;
+        for (name, values) in scalars.distributions() {
+            self.tensorboard.histogram(moment, name, values)?;
+        }
+        Ok(())
+    }
+
     fn at_end(&mut self, done: u64) -> anyhow::Result<()> {
         let moment = self.moment(done);
         self.dump_particles(moment)?;
         self.draw(moment)?;
         let numbers = self.evaluate(moment)?;
+        self.checkpoints.are_best(done, &numbers)?;
         if !numbers.is_empty() {
             let mut all = Map::new();
             all.insert("step".into(), done.into());
@@ -201,7 +250,7 @@ impl<'a> Run<'a> {
                 .map(|(name, number)| (format!("evaluate/{name}"), *number))
                 .collect();
             self.metrics.write(moment, &named)?;
-            self.tensorboard.write(moment, &named)?;
+            self.tensorboard.scalars(moment, &named)?;
             for (name, number) in &numbers {
                 tracing::info!("{name}: {number:.5}");
             }
@@ -215,8 +264,7 @@ impl<'a> Run<'a> {
         };
         let facts = DumpFacts {
             moment,
-            seed: self.experiment.recipe.run.seed,
-            recipe_hash: self.experiment.recipe.hash(),
+            recipe: &self.experiment.recipe,
         };
         let mut random = self.experiment.streams_for("particle_dump");
         record::dump_particles(self.folder, clouds, &facts, &mut random)?;
@@ -224,7 +272,7 @@ impl<'a> Run<'a> {
     }
 
     /// Models of two-dimensional data with two-dimensional latents can be seen whole.
-    fn draw(&self, moment: Moment) -> anyhow::Result<()> {
+    fn draw(&mut self, moment: Moment) -> anyhow::Result<()> {
         let experiment = &*self.experiment;
         if experiment.dataset.shape() != [2] || experiment.model.generator.latent_dim() != 2 {
             return Ok(());
@@ -238,6 +286,8 @@ impl<'a> Run<'a> {
         let data = experiment.dataset.first(Split::Train, SHOWN_POINTS)?;
         let path = self.folder.join(format!("figures/step_{:08}.png", moment.step));
         let latents = latents.to_kind(Kind::Float);
-        record::draw_model(&path, &data, &samples, &latents, experiment.model.energy.as_ref())
+        let picture = record::draw_model(&data, &samples, &latents, experiment.model.energy.as_ref())?;
+        picture.write_png(&path)?;
+        self.tensorboard.picture(moment, "model", &picture)
     }
 }

@@ -1,8 +1,9 @@
 //! EBIPLA with mini-batches (the paper's Algorithm 2) and with warm-up (Algorithm 3).
 
+use std::path::PathBuf;
+
 use ebipla_framework::prelude::*;
 use ebipla_framework::{Clouds, DataFacts, Joint, NoiseLedger, ParticleStore, Random, Wanted};
-use tch::{Device, Kind};
 
 use super::parameter_step::update_parameters;
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -28,6 +29,8 @@ pub struct Ebipla {
     losses_at: LossesAt,
     /// Trains with few particles and several Langevin steps first; null goes without.
     warmup: Option<WarmUp>,
+    /// A particle dump (HDF5) that the particles start from; null draws them from N(0, I).
+    init_particles: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,6 +78,7 @@ impl Default for Ebipla {
             noise: Noise::Lazy,
             losses_at: LossesAt::Previous,
             warmup: None,
+            init_particles: None,
         }
     }
 }
@@ -113,8 +117,7 @@ impl Plugin for Ebipla {
         let few = first.map_or(self.particles, |warmup| warmup.particles);
         let DataFacts { count, .. } = scope.data;
         let shape = [count, self.particles, scope.latent_dim as usize];
-        let mut draws = scope.random.stream("particle_initialisation", 0);
-        let store = ParticleStore::few_standard_normal(few, shape, &mut draws, &mut scope.storage)?;
+        let store = ParticleStore::initial(few, shape, self.init_particles.as_deref(), scope)?;
         // During warm-up no noise is due.
         let ledger = NoiseLedger::settled(count, first.map_or(0, |warmup| warmup.steps), scope.device);
         Ok(Box::new(Particles {
@@ -123,7 +126,6 @@ impl Plugin for Ebipla {
             batches_per_epoch: count as f64 / scope.batch_size as f64,
             store,
             ledger,
-            device: scope.device,
         }))
     }
 }
@@ -137,7 +139,6 @@ struct Particles {
     store: ParticleStore,
     /// What noise is due.
     ledger: NoiseLedger,
-    device: Device,
 }
 
 impl Algorithm for Particles {
@@ -254,14 +255,15 @@ impl Clouds for Particles {
         self.store.shape()
     }
 
-    fn settled(&self, start: usize, count: usize, now: u64, random: &mut Random) -> Tensor {
-        let clouds = self.store.block(start, count);
+    fn settled(&self, indices: &Tensor, now: u64, random: &mut Random) -> Tensor {
+        let clouds = self.store.gather(indices);
         if self.config.noise == Noise::Eager {
             return clouds;
         }
-        let indices = Tensor::arange_start(start as i64, (start + count) as i64, (Kind::Int64, self.device));
-        let noise = random.stream("settled_clouds", start as u64).normal_like(&clouds);
-        clouds + noise * (self.ledger.missed(&indices, now) * self.noise_variance()).sqrt()
+        // Blocks of one dump differ in their first point, and so do their streams.
+        let first = indices.int64_value(&[0]) as u64;
+        let noise = random.stream("settled_clouds", first).normal_like(&clouds);
+        clouds + noise * (self.ledger.missed(indices, now) * self.noise_variance()).sqrt()
     }
 
     fn raw_step_size(&self) -> f64 {

@@ -1,5 +1,7 @@
 //! EBIPLA on all data points at once, with noise on the parameters (the paper's Algorithm 1).
 
+use std::path::PathBuf;
+
 use ebipla_framework::prelude::*;
 use ebipla_framework::{Clouds, DataFacts, Joint, ParticleStore, Random, Wanted};
 
@@ -23,6 +25,8 @@ pub struct EbiplaFull {
     temperature: f64,
     /// Where the prior expectation of ∇_α U comes from.
     prior: PriorExpectation,
+    /// A particle dump (HDF5) that the particles start from; null draws them from N(0, I).
+    init_particles: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +46,7 @@ impl Default for EbiplaFull {
             step_unit: StepUnit::Sigma2,
             temperature: 1.0,
             prior: PriorExpectation::Sampled,
+            init_particles: None,
         }
     }
 }
@@ -56,10 +61,9 @@ impl Plugin for EbiplaFull {
             "every iteration takes all data points: run.batch_size must be the number of training points"
         );
         let shape = [count, self.particles, scope.latent_dim as usize];
-        let mut draws = scope.random.stream("particle_initialisation", 0);
         Ok(Box::new(AllParticles {
             raw_step: self.step_unit.raw(self.step_size, scope.sigma),
-            store: ParticleStore::standard_normal(shape, &mut draws, &mut scope.storage)?,
+            store: ParticleStore::initial(self.particles, shape, self.init_particles.as_deref(), scope)?,
             config: self,
         }))
     }
@@ -136,8 +140,8 @@ impl Clouds for AllParticles {
         self.store.shape()
     }
 
-    fn settled(&self, start: usize, count: usize, _: u64, _: &mut Random) -> Tensor {
-        self.store.block(start, count)
+    fn settled(&self, indices: &Tensor, _: u64, _: &mut Random) -> Tensor {
+        self.store.gather(indices)
     }
 
     fn raw_step_size(&self) -> f64 {
@@ -152,7 +156,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::algorithms::testing::{A, Bench, PRIOR, SIGMA, W, close, numbers};
+    use crate::algorithms::testing::{A, Bench, PRIOR, SIGMA, W, all, close, numbers};
 
     const H: f64 = 0.01;
 
@@ -165,12 +169,13 @@ mod tests {
             step_unit: StepUnit::Raw,
             temperature,
             prior: PriorExpectation::Sampled,
+            init_particles: None,
         });
         bench.step(&mut *algorithm, k, &[0, 1, 2, 3]);
         let clouds = algorithm
             .clouds()
             .unwrap()
-            .settled(0, 4, k + 1, &mut Random::new(0));
+            .settled(&all(4), k + 1, &mut Random::new(0));
         (bench.parameters(), numbers(&clouds.view([8, 2])), bench)
     }
 
@@ -182,7 +187,7 @@ mod tests {
             particles: 2,
             ..EbiplaFull::default()
         });
-        let before = algorithm.clouds().unwrap().settled(0, 4, 0, &mut Random::new(0));
+        let before = algorithm.clouds().unwrap().settled(&all(4), 0, &mut Random::new(0));
         let (parameters, particles, bench) = after_one_step(0.0, 0);
         let y = numbers(&bench.data);
         let (a, w) = (A.map(f64::from), f64::from(W));

@@ -1,5 +1,7 @@
 //! EBIPLA with momentum: particles, and optionally parameters, follow underdamped Langevin dynamics.
 
+use std::path::PathBuf;
+
 use ebipla_framework::prelude::*;
 use ebipla_framework::{Clouds, DataFacts, Joint, ParticleStore, Random, Wanted};
 
@@ -31,6 +33,8 @@ pub struct EbiplaUnderdamped {
     temperature: f64,
     /// How the parameters move.
     parameters: ParameterStep,
+    /// A particle dump (HDF5) that the particles start from; null draws them from N(0, I).
+    init_particles: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +65,7 @@ impl Default for EbiplaUnderdamped {
             integrator: Integrator::Obabo,
             temperature: 1.0,
             parameters: ParameterStep::Optimizer,
+            init_particles: None,
         }
     }
 }
@@ -89,12 +94,9 @@ impl Plugin for EbiplaUnderdamped {
         }
         let DataFacts { count, .. } = scope.data;
         let shape = [count, self.particles, scope.latent_dim as usize];
-        let mut normal = |name| {
-            let mut draws = scope.random.stream(name, 0);
-            ParticleStore::standard_normal(shape, &mut draws, &mut scope.storage)
-        };
-        let positions = normal("particle_initialisation")?;
-        let mut velocities = normal("velocity_initialisation")?;
+        let positions = ParticleStore::initial(self.particles, shape, self.init_particles.as_deref(), scope)?;
+        let mut draws = scope.random.stream("velocity_initialisation", 0);
+        let mut velocities = ParticleStore::standard_normal(shape, &mut draws, &mut scope.storage)?;
         velocities.scale(self.temperature.sqrt());
         let for_parameters = Kinetic {
             temperature: self.temperature / (count * self.particles) as f64,
@@ -212,8 +214,8 @@ impl Clouds for MovingParticles {
         self.positions.shape()
     }
 
-    fn settled(&self, start: usize, count: usize, _: u64, _: &mut Random) -> Tensor {
-        self.positions.block(start, count)
+    fn settled(&self, indices: &Tensor, _: u64, _: &mut Random) -> Tensor {
+        self.positions.gather(indices)
     }
 
     fn raw_step_size(&self) -> f64 {

@@ -205,12 +205,17 @@ pub fn numbers(matrix: &Tensor) -> Vec<Vec<f64>> {
     Vec::try_from(matrix.to_kind(Kind::Double)).unwrap()
 }
 
+/// The indices of so many data points.
+pub fn all(points: usize) -> Tensor {
+    Tensor::arange(points as i64, (Kind::Int64, Device::Cpu))
+}
+
 /// The particles of all data points as plain numbers, `[point][particle][dimension]`.
 pub fn clouds(algorithm: &dyn Algorithm, now: u64) -> Vec<Vec<Vec<f64>>> {
     let clouds = algorithm.clouds().unwrap();
     let [points, ..] = clouds.shape();
     let tensor = clouds
-        .settled(0, points, now, &mut Random::new(99))
+        .settled(&all(points), now, &mut Random::new(99))
         .to_kind(Kind::Double);
     (0..points as i64)
         .map(|m| Vec::try_from(tensor.get(m)).unwrap())

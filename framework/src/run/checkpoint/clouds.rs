@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
 use crate::ParticleStore;
+use crate::record::{blocks, plain_numbers};
 
-/// Bytes that are written or read at once, about.
-const BLOCK_BYTES: usize = 32 << 20;
 /// A header that is longer is none of ours.
 const LONGEST_HEADER: u64 = 1 << 16;
 
@@ -69,9 +68,7 @@ fn save_all(store: &ParticleStore, path: &Path) -> anyhow::Result<()> {
     file.write_all(&(header.len() as u64).to_le_bytes())?;
     file.write_all(header.as_bytes())?;
     for (start, count) in blocks(shape) {
-        let block = store.block(start, count).to_device(Device::Cpu).contiguous();
-        let mut numbers = vec![0f32; block.numel()];
-        block.copy_data(&mut numbers, block.numel());
+        let numbers = plain_numbers(&store.block(start, count));
         file.write_all(bytemuck::cast_slice(&numbers))?;
     }
     file.flush()?;
@@ -111,14 +108,6 @@ fn load_all(store: &mut ParticleStore, path: &Path) -> anyhow::Result<()> {
         store.scatter(&indices, &Tensor::from_slice(&numbers).view(size));
     }
     Ok(())
-}
-
-/// First data point and number of data points of each block.
-fn blocks([points, particles, latent_dim]: [usize; 3]) -> impl Iterator<Item = (usize, usize)> {
-    let block = (BLOCK_BYTES / (particles * latent_dim * size_of::<f32>()).max(1)).max(1);
-    (0..points)
-        .step_by(block)
-        .map(move |start| (start, block.min(points - start)))
 }
 
 fn save_some(store: &ParticleStore, changed: &[i64], path: &Path) -> anyhow::Result<()> {

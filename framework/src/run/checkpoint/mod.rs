@@ -1,5 +1,6 @@
 //! Keeps checkpoints in a run's folder: each appears whole or not at all, and says when it is damaged.
 
+mod best;
 mod clouds;
 mod manifest;
 
@@ -11,6 +12,7 @@ use tch::Tensor;
 
 use self::manifest::Manifest;
 use super::Experiment;
+use crate::recipe::CheckpointRecord;
 use crate::record::UNFINISHED;
 use crate::state::{self, Tensors};
 use crate::{Persistent, Slot};
@@ -20,18 +22,18 @@ const STATE: &str = "state.safetensors";
 /// The checkpoints of one run, `checkpoints/step_NNNNNNNN/`.
 pub struct Checkpoints {
     folder: PathBuf,
-    /// How many of the last ones are kept.
-    keep: usize,
+    /// Which of them are kept.
+    record: CheckpointRecord,
     /// The one before.
     last: Option<PathBuf>,
 }
 
 impl Checkpoints {
     /// Those below `run_dir`.
-    pub fn of(run_dir: &Path, keep: usize) -> Self {
+    pub fn of(run_dir: &Path, record: CheckpointRecord) -> Self {
         Self {
             folder: run_dir.join("checkpoints"),
-            keep,
+            record,
             last: None,
         }
     }
@@ -41,9 +43,21 @@ impl Checkpoints {
         finished(&self.folder)
     }
 
+    fn path(&self, step: u64) -> PathBuf {
+        self.folder.join(format!("step_{step:08}"))
+    }
+
+    /// Whether the checkpoint after `step` steps is the best so far by what was measured; it is noted, and kept.
+    pub fn are_best(&self, step: u64, numbers: &[(String, f64)]) -> anyhow::Result<bool> {
+        match &self.record.best {
+            Some(wanted) => best::note(&self.folder, wanted, step, numbers),
+            None => Ok(false),
+        }
+    }
+
     /// Writes a checkpoint after `step` steps, and removes those that are not to be kept.
     pub fn save(&mut self, experiment: &mut Experiment, step: u64) -> anyhow::Result<()> {
-        let path = self.folder.join(format!("step_{step:08}"));
+        let path = self.path(step);
         if path.exists() {
             return Ok(());
         }
@@ -75,7 +89,9 @@ impl Checkpoints {
     }
 
     fn prune(&self) -> anyhow::Result<()> {
-        for path in self.all().into_iter().skip(self.keep) {
+        let best = best::step(&self.folder).map(|step| self.path(step));
+        let unwanted = self.all().into_iter().skip(self.record.keep);
+        for path in unwanted.filter(|path| Some(path) != best.as_ref()) {
             // Renamed first, so that a checkpoint is never half there.
             let unwanted = path.with_file_name(format!("{UNFINISHED}{}", name(&path)));
             fs::rename(&path, &unwanted)

@@ -26,6 +26,7 @@ fn one_iteration_without_noise_is_what_the_formulas_say() {
             noise,
             losses_at,
             warmup: None,
+            init_particles: None,
         });
         let h = 0.4 * SIGMA * SIGMA;
         let before = clouds(&*algorithm, 0);
@@ -105,6 +106,7 @@ fn warm_up_without_noise_takes_inner_steps_then_replicates_and_drifts() {
             step_size: 0.01,
             inner_steps: 3,
         }),
+        init_particles: None,
         ..Ebipla::default()
     });
     // Parameters move between the two steps; their values are read off instead of computed again.
@@ -163,6 +165,7 @@ fn lazy_and_eager_noise_have_the_law_that_the_paper_states() {
                 noise,
                 losses_at,
                 warmup: None,
+                init_particles: None,
             });
             let start = clouds(&*algorithm, 0);
             // Keep the parameters where they are, so that the drift is the same linear map throughout.
@@ -207,6 +210,7 @@ fn noise_has_its_law_in_and_after_the_warm_up() {
                 step_size: warm_h,
                 inner_steps: 3,
             }),
+            init_particles: None,
         };
         let run = |temperature: f64| {
             let mut bench = Bench::new(5, 2);

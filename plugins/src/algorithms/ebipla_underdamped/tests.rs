@@ -57,6 +57,7 @@ fn two_iterations_without_noise(integrator: Integrator, parameters: ParameterSte
         integrator,
         temperature: 0.0,
         parameters,
+        init_particles: None,
     });
     let time = [0.4 * SIGMA, 1.5 / SIGMA];
     let y = numbers(&bench.data);
@@ -104,6 +105,7 @@ fn parameters_after_one_step(temperature: f64, k: u64) -> [f64; 3] {
         friction: 1.5,
         temperature,
         parameters: ParameterStep::Momentum,
+        init_particles: None,
         integrator: Integrator::Exponential,
     });
     bench.step(&mut *algorithm, k, &[0, 1, 2, 3]);

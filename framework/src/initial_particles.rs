@@ -1,0 +1,69 @@
+//! Decides where particles are when a run starts.
+
+use std::path::Path;
+
+use anyhow::ensure;
+use tch::{Kind, Tensor};
+
+use crate::record::ParticleDump;
+use crate::{ParticleStore, Purpose, Scope};
+
+impl ParticleStore {
+    /// Clouds of `shape` to start a run with, `few` particles in each for now: those of a dump where one is given, else
+    /// drawn from N(0, I).
+    pub fn initial(
+        few: usize,
+        shape: [usize; 3],
+        dump: Option<&Path>,
+        scope: &mut Scope,
+    ) -> anyhow::Result<Self> {
+        let mut draws = scope.random.stream("particle_initialisation", 0);
+        let mut store = Self::few_standard_normal(few, shape, &mut draws, &mut scope.storage)?;
+        match dump {
+            // What is restored does not start anew, and its dump may be gone.
+            Some(path) if scope.purpose != Purpose::Restore => store.take_from(path, scope.purpose)?,
+            _ => {}
+        }
+        Ok(store)
+    }
+
+    /// Takes the clouds of a dump: the first particles of each, or all of them again and again.
+    fn take_from(&mut self, path: &Path, purpose: Purpose) -> anyhow::Result<()> {
+        let dump = ParticleDump::open(path)?;
+        let wrong = || format!("{} does not fit this run", path.display());
+        let [points, particles, latent_dim] = self.shape();
+        let [found_points, found_particles, found_dim] = dump.shape();
+        ensure!(found_dim == latent_dim, "{}: it has {found_dim} latent dimensions, expected {latent_dim}", wrong());
+        let fits = match purpose {
+            Purpose::Trial => found_points >= points,
+            Purpose::Start | Purpose::Restore => found_points == points,
+        };
+        ensure!(
+            fits && dump.indices().iter().copied().eq(0..found_points as i64),
+            "{}: it has the clouds of {found_points} data points, expected all {points}",
+            wrong()
+        );
+        ensure!(
+            found_particles >= particles || particles.is_multiple_of(found_particles),
+            "{}: {found_particles} particles cannot be replicated to {particles}",
+            wrong()
+        );
+        for block in dump.blocks() {
+            let (start, block) = block?;
+            let count = (block.size()[0]).min(points.saturating_sub(start) as i64);
+            if count == 0 {
+                break;
+            }
+            let clouds = block.narrow(0, 0, count);
+            let clouds = match particles / found_particles {
+                0 | 1 => clouds.narrow(1, 0, particles as i64),
+                times => clouds.repeat([1, times as i64, 1]),
+            };
+            let finite = i64::try_from(clouds.isfinite().all())? != 0;
+            ensure!(finite, "{}: not all of its particles are finite", wrong());
+            let indices = Tensor::arange_start(start as i64, start as i64 + count, (Kind::Int64, tch::Device::Cpu));
+            self.scatter(&indices, &clouds);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! Reads dumps of particles back, block by block, and trusts no size that a file states.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use ndarray::{Ix3, s};
+use tch::{Device, Kind, Tensor};
+
+use super::{INDICES, PARTICLES, blocks};
+
+/// A cloud that is larger is none of ours.
+const LARGEST_CLOUD: usize = 1 << 28;
+
+/// A dump that is open for reading.
+pub struct ParticleDump {
+    path: PathBuf,
+    particles: hdf5::Dataset,
+    shape: [usize; 3],
+    indices: Vec<i64>,
+}
+
+impl ParticleDump {
+    /// Opens a file, and makes sure that it holds clouds.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        Self::try_open(path).with_context(|| format!("{} is no dump of particles", path.display()))
+    }
+
+    fn try_open(path: &Path) -> anyhow::Result<Self> {
+        // HDF5's own words for this are a page long.
+        ensure!(path.is_file(), "there is no such file");
+        let file = hdf5::FileBuilder::new()
+            .with_fapl(|access| access.file_locking(false))
+            .open_as(path, hdf5::OpenMode::Read)?;
+        let particles = file.dataset(PARTICLES)?;
+        let shape = particles.shape();
+        let &[points, count, latent_dim] = &shape[..] else {
+            bail!("`{PARTICLES}` has the shape {shape:?}, expected [data points, particles, latent]");
+        };
+        let numbers = count.checked_mul(latent_dim).filter(|cloud| *cloud <= LARGEST_CLOUD);
+        ensure!(
+            numbers.is_some_and(|numbers| numbers > 0),
+            "it has clouds of {count} particles in {latent_dim} dimensions"
+        );
+        let indices = file.dataset(INDICES)?;
+        ensure!(
+            indices.shape() == [points],
+            "`{INDICES}` does not belong to {points} data points"
+        );
+        Ok(Self {
+            path: path.to_owned(),
+            particles,
+            shape: [points, count, latent_dim],
+            indices: indices.read_raw()?,
+        })
+    }
+
+    /// Data points, particles of each, latent dimensions.
+    pub fn shape(&self) -> [usize; 3] {
+        self.shape
+    }
+
+    /// The data points that the clouds belong to.
+    pub fn indices(&self) -> &[i64] {
+        &self.indices
+    }
+
+    /// After how many steps it was taken.
+    pub fn step(&self) -> anyhow::Result<u64> {
+        self.number("step")
+    }
+
+    /// How many data points the run had, not all of which may be here.
+    pub fn data_points(&self) -> anyhow::Result<u64> {
+        self.number("data_points")
+    }
+
+    fn number(&self, name: &str) -> anyhow::Result<u64> {
+        let read = || self.particles.attr(name)?.read_scalar();
+        read().with_context(|| format!("{} does not say its `{name}`", self.path.display()))
+    }
+
+    /// All clouds, some data points at a time, each with the position of its first one.
+    pub fn blocks(&self) -> impl Iterator<Item = anyhow::Result<(usize, Tensor)>> {
+        blocks(self.shape).map(|(start, count)| {
+            let slice = s![start..start + count, .., ..];
+            let read = self.particles.read_slice::<f32, _, Ix3>(slice);
+            let block = read.with_context(|| format!("{} is damaged", self.path.display()))?;
+            let size: Vec<_> = block.shape().iter().map(|n| *n as i64).collect();
+            let numbers = block.as_standard_layout();
+            let numbers = numbers.as_slice().context("a block without numbers")?;
+            let block = Tensor::f_from_slice(numbers)?.f_view(&size[..])?;
+            Ok((start, block.to_kind(Kind::Float).to_device(Device::Cpu)))
+        })
+    }
+}
