@@ -1,14 +1,24 @@
 //! Writes what a run yields: numbers, particles, pictures.
 
+mod array;
 mod figure;
+mod image_grid;
 mod metrics_file;
+mod model_pictures;
+mod npy;
 mod particle_dump;
+mod picture;
 mod tensorboard;
 mod whole_file;
 
+pub use array::{Array, write_hdf5};
 pub use figure::draw_model;
+pub use image_grid::{image_grid, is_image, square_columns};
 pub use metrics_file::MetricsFile;
+pub use model_pictures::{cloud_means, pair_grid, reconstruction_grid, sample_grid};
+pub use npy::write_npy;
 pub use particle_dump::{DumpFacts, dump_particles};
+pub use picture::Picture;
 pub use tensorboard::TensorBoard;
 pub use whole_file::{UNFINISHED, write_bytes, write_whole};
 
