@@ -4,6 +4,9 @@ use tch::Tensor;
 
 use crate::{Energy, Generator, gradient};
 
+/// Rows that are decoded at a time where nothing but memory limits it.
+const MEAN_BLOCK: i64 = 64;
+
 /// The model: prior energy U_α, generator g_β and decoder noise σ.
 pub struct Model {
     pub energy: Box<dyn Energy>,
@@ -83,6 +86,14 @@ impl Model {
             energy,
             generator,
         }
+    }
+
+    /// g(x) for each row, without graph or noise, on the CPU, block by block.
+    pub fn mean(&self, x: &Tensor) -> Tensor {
+        let _guard = tch::no_grad_guard();
+        let block = |x: Tensor| self.generator.generate(&x).to_device(tch::Device::Cpu);
+        let blocks: Vec<_> = x.split(MEAN_BLOCK, 0).into_iter().map(block).collect();
+        Tensor::cat(&blocks, 0)
     }
 
     /// Samples of the data space: g(x) with the decoder's noise.

@@ -1,15 +1,23 @@
 //! Writes what a run yields: numbers, particles, pictures.
 
+mod array;
 mod figure;
+mod image_grid;
 mod metrics_file;
+mod model_pictures;
+mod npy;
 mod particle_dump;
 mod picture;
 mod plain_numbers;
 mod tensorboard;
 mod whole_file;
 
+pub use array::{Array, write_hdf5};
 pub use figure::draw_model;
+pub use image_grid::{image_grid, is_image, square_columns};
 pub use metrics_file::MetricsFile;
+pub use model_pictures::{cloud_means, pair_grid, reconstruction_grid, sample_grid};
+pub use npy::write_npy;
 pub use particle_dump::{DumpFacts, ParticleDump, blocks, dump_particles};
 pub use picture::Picture;
 pub use plain_numbers::plain_numbers;
