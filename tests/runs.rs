@@ -46,7 +46,7 @@ fn a_run_folder_holds_what_scripts_rely_on() {
     assert_eq!(evaluation["step"], 6);
     assert_eq!(evaluation["sliced_w2"], lines[6]["evaluate/sliced_w2"]);
 
-    let png = fs::read(folder.join("figures/step_00000006.png")).unwrap();
+    let png = fs::read(folder.join("figures/step_00000006_model.png")).unwrap();
     assert_eq!(png[..8], [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a]);
     for file in ["energy.safetensors", "generator.safetensors"] {
         assert!(folder.join("checkpoints/step_00000006").join(file).is_file());
@@ -332,7 +332,7 @@ fn zero_steps_initialise_and_write() {
     for file in [
         "particles/step_00000000.h5",
         "checkpoints/step_00000000/energy.safetensors",
-        "figures/step_00000000.png",
+        "figures/step_00000000_model.png",
     ] {
         assert!(folder.join(file).is_file(), "{file}");
     }

@@ -33,7 +33,11 @@ impl ParticleStore {
         let wrong = || format!("{} does not fit this run", path.display());
         let [points, particles, latent_dim] = self.shape();
         let [found_points, found_particles, found_dim] = dump.shape();
-        ensure!(found_dim == latent_dim, "{}: it has {found_dim} latent dimensions, expected {latent_dim}", wrong());
+        ensure!(
+            found_dim == latent_dim,
+            "{}: it has {found_dim} latent dimensions, expected {latent_dim}",
+            wrong()
+        );
         let fits = match purpose {
             Purpose::Trial => found_points >= points,
             Purpose::Start | Purpose::Restore => found_points == points,
@@ -61,7 +65,11 @@ impl ParticleStore {
             };
             let finite = i64::try_from(clouds.isfinite().all())? != 0;
             ensure!(finite, "{}: not all of its particles are finite", wrong());
-            let indices = Tensor::arange_start(start as i64, start as i64 + count, (Kind::Int64, tch::Device::Cpu));
+            let indices = Tensor::arange_start(
+                start as i64,
+                start as i64 + count,
+                (Kind::Int64, tch::Device::Cpu),
+            );
             self.scatter(&indices, &clouds);
         }
         Ok(())

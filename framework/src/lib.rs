@@ -64,6 +64,7 @@ mod model;
 mod optimizer;
 mod panics;
 mod parameters;
+mod particle_summary;
 mod particles;
 mod prior_chains;
 mod prior_sampler;
@@ -94,7 +95,8 @@ pub use prior_sampler::{Chains, PriorSampler};
 pub use random::{Draws, Random};
 pub use recipe::{Origin, Problem, Recipe, RecipeError};
 pub use registry::{
-    Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Purpose, Registration, Registry, Scope,
+    Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Purpose, Registration, Registry,
+    Scope,
 };
 pub use scalars::Scalars;
 pub use state::{Persistent, Slot};

@@ -25,6 +25,8 @@ pub enum Command {
     Check(CheckArguments),
     /// Measure a run's last checkpoint again
     Eval(EvalArguments),
+    /// Say what particle dumps hold, or write one for NumPy
+    Particles(ParticlesArguments),
 }
 
 impl Command {
@@ -143,6 +145,21 @@ pub struct EvalArguments {
     /// Override run.device: auto, cpu, cuda or cuda:i
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct ParticlesArguments {
+    /// A run's folder, its folder of dumps, or one dump
+    pub dir: PathBuf,
+    /// Only the dump after so many steps
+    #[arg(long, value_name = "STEP")]
+    pub step: Option<u64>,
+    /// Write that dump, or the last one, as a NumPy file
+    #[arg(long, value_name = "FILE.npy")]
+    pub export: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -6,6 +6,8 @@ mod complete;
 mod describe;
 mod eval;
 mod list;
+mod misuse;
+mod particles;
 mod run;
 mod show;
 
@@ -18,6 +20,7 @@ use crate::registry::{Registry, RegistryError};
 use crate::run::{Diverged, Log};
 use crate::{Recipe, RecipeError};
 use arguments::{Command, RecipeArguments};
+use misuse::Misuse;
 
 /// The run failed.
 const FAILED: u8 = 1;
@@ -102,12 +105,17 @@ fn dispatch(command: Command, home: Home) -> anyhow::Result<ExitCode> {
         Command::Show(arguments) => show::show(&program, &arguments)?,
         Command::Eval(arguments) => eval::eval(&program, &arguments)?,
         Command::Check(arguments) => check::check(&program, &arguments)?,
+        Command::Particles(arguments) => particles::particles(&arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    if error.is::<RecipeError>() || error.is::<RegistryError>() || error.is::<describe::Unknown>() {
+    if error.is::<RecipeError>()
+        || error.is::<RegistryError>()
+        || error.is::<describe::Unknown>()
+        || error.is::<Misuse>()
+    {
         WRONG
     } else if error.is::<Diverged>() {
         DIVERGED

@@ -17,8 +17,8 @@ pub use layer::Origin;
 pub use locate::{RecipeFolders, recipe_names};
 pub use problem::{Problem, RecipeError};
 pub use sections::{
-    BestRecord, Better, CheckpointRecord, DecoderSection, EvaluateSection, GuardSection, LossSection, OptimizerSection,
-    ParticleDevice, ParticleRecord, RecordSection, RunSection, SECTIONS, SectionKind,
+    BestRecord, Better, CheckpointRecord, DecoderSection, EvaluateSection, GuardSection, LossSection,
+    OptimizerSection, ParticleDevice, ParticleRecord, RecordSection, RunSection, SECTIONS, SectionKind,
 };
 pub use yaml::to_yaml;
 

@@ -8,8 +8,8 @@ use tch::{Device, Tensor};
 use crate::recipe::ParticleDevice;
 use crate::{
     Algorithm, Averages, DataFacts, Dataset, Energy, Generator, Metric, Model, Optimizer, Persistent,
-    PriorChains, PriorSampler, Problem, Product, Purpose, Random, Recipe, RecipeError, Registry, Scalars, Scope,
-    Split, Step, Storage, Subject, device,
+    PriorChains, PriorSampler, Problem, Product, Purpose, Random, Recipe, RecipeError, Registry, Scalars,
+    Scope, Split, Step, Storage, Subject, device,
 };
 
 /// A recipe come alive.

@@ -7,6 +7,7 @@ mod guard;
 mod interrupt;
 mod logging;
 mod memory;
+mod pictures;
 mod progress;
 mod provenance;
 mod resume;

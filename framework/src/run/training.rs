@@ -3,19 +3,16 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use tch::Kind;
 
 use super::checkpoint::Checkpoints;
 use super::memory;
+use super::pictures::pictures;
 use super::progress::Progress;
 use super::provenance::Provenance;
 use super::{Experiment, Interrupt, Log, RunFolder};
 use crate::panics::caught;
 use crate::record::{self, DumpFacts, MetricsFile, Moment, TensorBoard};
 use crate::{Scalars, Split};
-
-/// Points that a picture shows.
-const SHOWN_POINTS: usize = 4000;
 
 /// How a run ended, if it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,10 +207,7 @@ impl<'a> Run<'a> {
         scalars: &Scalars,
     ) -> anyhow::Result<()> {
         let mut numbers = numbers.to_vec();
-        numbers.push((
-            "speed/steps_per_second".into(),
-            self.progress.rate(moment.step),
-        ));
+        numbers.push(("speed/steps_per_second".into(), self.progress.rate(moment.step)));
         numbers.extend(memory::resident_gib().map(|gib| ("memory/resident_gib".into(), gib)));
         self.tensorboard.scalars(moment, &numbers)?;
         for (name, values) in scalars.distributions() {
@@ -271,23 +265,12 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Models of two-dimensional data with two-dimensional latents can be seen whole.
     fn draw(&mut self, moment: Moment) -> anyhow::Result<()> {
-        let experiment = &*self.experiment;
-        if experiment.dataset.shape() != [2] || experiment.model.generator.latent_dim() != 2 {
-            return Ok(());
+        for (name, picture) in pictures(self.experiment, moment.step)? {
+            let file = format!("figures/step_{:08}_{name}.png", moment.step);
+            picture.write_png(&self.folder.join(file))?;
+            self.tensorboard.picture(moment, name, &picture)?;
         }
-        let _averages = experiment.averages();
-        let (latents, samples) = experiment.sample(SHOWN_POINTS as i64)?;
-        if i64::try_from(samples.isfinite().all())? == 0 {
-            tracing::warn!("no picture: samples are not finite");
-            return Ok(());
-        }
-        let data = experiment.dataset.first(Split::Train, SHOWN_POINTS)?;
-        let path = self.folder.join(format!("figures/step_{:08}.png", moment.step));
-        let latents = latents.to_kind(Kind::Float);
-        let picture = record::draw_model(&data, &samples, &latents, experiment.model.energy.as_ref())?;
-        picture.write_png(&path)?;
-        self.tensorboard.picture(moment, "model", &picture)
+        Ok(())
     }
 }

@@ -187,7 +187,10 @@ mod tests {
             particles: 2,
             ..EbiplaFull::default()
         });
-        let before = algorithm.clouds().unwrap().settled(&all(4), 0, &mut Random::new(0));
+        let before = algorithm
+            .clouds()
+            .unwrap()
+            .settled(&all(4), 0, &mut Random::new(0));
         let (parameters, particles, bench) = after_one_step(0.0, 0);
         let y = numbers(&bench.data);
         let (a, w) = (A.map(f64::from), f64::from(W));

@@ -36,7 +36,9 @@ impl ParticleDump {
         let &[points, count, latent_dim] = &shape[..] else {
             bail!("`{PARTICLES}` has the shape {shape:?}, expected [data points, particles, latent]");
         };
-        let numbers = count.checked_mul(latent_dim).filter(|cloud| *cloud <= LARGEST_CLOUD);
+        let numbers = count
+            .checked_mul(latent_dim)
+            .filter(|cloud| *cloud <= LARGEST_CLOUD);
         ensure!(
             numbers.is_some_and(|numbers| numbers > 0),
             "it has clouds of {count} particles in {latent_dim} dimensions"
@@ -66,17 +68,8 @@ impl ParticleDump {
 
     /// After how many steps it was taken.
     pub fn step(&self) -> anyhow::Result<u64> {
-        self.number("step")
-    }
-
-    /// How many data points the run had, not all of which may be here.
-    pub fn data_points(&self) -> anyhow::Result<u64> {
-        self.number("data_points")
-    }
-
-    fn number(&self, name: &str) -> anyhow::Result<u64> {
-        let read = || self.particles.attr(name)?.read_scalar();
-        read().with_context(|| format!("{} does not say its `{name}`", self.path.display()))
+        let read = || self.particles.attr("step")?.read_scalar();
+        read().with_context(|| format!("{} does not say its step", self.path.display()))
     }
 
     /// All clouds, some data points at a time, each with the position of its first one.

@@ -7,8 +7,8 @@ use ndarray::ArrayView3;
 use tch::{Device, Kind, Tensor};
 
 use super::{INDICES, PARTICLES, blocks, points_in};
-use crate::record::{Moment, plain_numbers, write_whole};
 use crate::recipe::ParticleRecord;
+use crate::record::{Moment, plain_numbers, write_whole};
 use crate::{Clouds, Random, Recipe};
 
 /// Bytes that a chunk should have about.

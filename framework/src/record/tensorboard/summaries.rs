@@ -37,7 +37,9 @@ pub fn histogram(tag: &str, values: &Tensor) -> Option<Summary_Value> {
     let (least, most) = (values.min().double_value(&[]), values.max().double_value(&[]));
     // All values may be the same.
     let width = ((most - least) / BUCKETS as f64).max(f64::MIN_POSITIVE);
-    let bucket = ((&values - least) / width).floor().clamp(0.0, BUCKETS as f64 - 1.0);
+    let bucket = ((&values - least) / width)
+        .floor()
+        .clamp(0.0, BUCKETS as f64 - 1.0);
     let counts = bucket.to_kind(Kind::Int64).bincount::<Tensor>(None, BUCKETS);
     let mut histogram = HistogramProto::new();
     histogram.set_min(least);
@@ -46,7 +48,13 @@ pub fn histogram(tag: &str, values: &Tensor) -> Option<Summary_Value> {
     histogram.set_sum(values.sum(Kind::Double).double_value(&[]));
     histogram.set_sum_squares(values.square().sum(Kind::Double).double_value(&[]));
     let last = BUCKETS - 1;
-    let limits = (0..BUCKETS).map(|i| if i == last { most } else { least + (i + 1) as f64 * width });
+    let limits = (0..BUCKETS).map(|i| {
+        if i == last {
+            most
+        } else {
+            least + (i + 1) as f64 * width
+        }
+    });
     histogram.set_bucket_limit(limits.collect());
     histogram.set_bucket(Vec::try_from(counts.to_kind(Kind::Double)).unwrap_or_default());
     let mut value = tagged(tag);

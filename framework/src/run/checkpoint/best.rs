@@ -75,7 +75,13 @@ mod tests {
             better: Better::Lower,
         };
         let look = |wanted: &BestRecord, step: u64, value: f64| {
-            note(folder.path(), wanted, step, &[("x".into(), 0.0), ("mmd".into(), value)]).unwrap()
+            note(
+                folder.path(),
+                wanted,
+                step,
+                &[("x".into(), 0.0), ("mmd".into(), value)],
+            )
+            .unwrap()
         };
         assert_eq!(step(folder.path()), None);
         assert!(!look(&wanted, 1, f64::NAN));
@@ -87,6 +93,11 @@ mod tests {
         assert!(look(&wanted, 6, 0.45) && !look(&wanted, 7, 0.42));
         wanted.metric = "other".into();
         let error = note(folder.path(), &wanted, 8, &[("mmd".into(), 0.0)]).unwrap_err();
-        assert!(error.to_string().contains("`other`, but what was measured is mmd"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("`other`, but what was measured is mmd"),
+            "{error}"
+        );
     }
 }
