@@ -23,9 +23,13 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             println!("The set-up is complete.");
             ExitCode::SUCCESS
         }),
-        Some(Command::Test(arguments)) => {
-            setup::run(&setup::Options::default()).and_then(|()| run_tests::run(&arguments))
-        }
+        Some(Command::Test(arguments)) => setup::run(&setup::Options::default()).and_then(|()| {
+            if let Err(problem) = setup::run_for_tests() {
+                report(&[problem]);
+                eprintln!("The tests that open our files in Python will be skipped.");
+            }
+            run_tests::run(&arguments)
+        }),
         None => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -94,7 +94,8 @@ impl<'a> Run<'a> {
             }
             None => {
                 let recipe = &experiment.recipe;
-                tensorboard.hyper_parameters(recipe.origins().map(|(key, value, _)| (key, value)))?;
+                let values = recipe.origins().map(|(key, value, _)| (key, value));
+                tensorboard.hyper_parameters(values.filter(|(key, _)| !key.starts_with("record.")))?;
                 tensorboard.text(start, "recipe", &format!("```yaml\n{}```", recipe.to_yaml()))?;
                 let constants = experiment.algorithm.constants().into_iter();
                 let constants: Vec<_> = constants

@@ -33,6 +33,6 @@ impl Component for Cmake {
 
     fn fill(&self, folder: &Path) -> Result<(), Problem> {
         let package = format!("cmake=={VERSION}.*");
-        pip::install(&[package], pip::Dependencies::Skip, folder)
+        pip::install(&[package], pip::Dependencies::Skip, pip::Python::None, folder)
     }
 }

@@ -62,14 +62,14 @@ impl Component for Libtorch {
         let torch = format!("torch=={}", version());
         let libraries = folder.join("torch/lib");
         if self.cuda {
-            pip::install(&[torch], pip::Dependencies::Skip, folder)?;
+            pip::install(&[torch], pip::Dependencies::Skip, pip::Python::None, folder)?;
             // What else torch depends on is Python.
             let cuda = requirements(folder, &["cuda-toolkit", "nvidia-"])?;
-            pip::install(&cuda, pip::Dependencies::Install, folder)?;
+            pip::install(&cuda, pip::Dependencies::Install, pip::Python::None, folder)?;
         } else {
             let mut packages = vec![torch];
             packages.extend(CPU_REQUIREMENTS.map(String::from));
-            pip::install(&packages, pip::Dependencies::Skip, folder)?;
+            pip::install(&packages, pip::Dependencies::Skip, pip::Python::None, folder)?;
             remove(&libraries, &USELESS_ON_CPU)?;
         }
         remove(&libraries, &USELESS)

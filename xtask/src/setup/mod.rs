@@ -9,6 +9,7 @@ mod libtorch;
 mod lock;
 mod output;
 mod own;
+mod peers;
 mod pip;
 mod platform;
 
@@ -19,6 +20,7 @@ use crate::problem::Problem;
 use cmake::Cmake;
 use component::Component;
 use libtorch::Libtorch;
+use peers::Peers;
 
 #[derive(Default)]
 pub struct Options {
@@ -36,6 +38,21 @@ pub fn run(options: &Options) -> Result<(), Vec<Problem>> {
         return Ok(());
     }
     install_missing(options, &deps).map_err(|problem| vec![problem])
+}
+
+/// Installs the Python packages that tests compare our files with.
+pub fn run_for_tests() -> Result<(), Problem> {
+    if let Some(problem) = pip::problem() {
+        return Err(problem);
+    }
+    let deps = place::deps();
+    match Peers::for_this_python() {
+        Some(peers) if !install::is_complete(&peers, &deps) => {
+            let _lock = lock::take(&deps)?;
+            install::install(&peers, &deps)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Looks at everything that can be known beforehand, so that the user hears of it all at once.

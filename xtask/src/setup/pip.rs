@@ -14,6 +14,15 @@ pub enum Dependencies {
     Skip,
 }
 
+/// Which Python the packages are for.
+#[derive(PartialEq)]
+pub enum Python {
+    /// None: what we take of them is not run by Python.
+    None,
+    /// The one on the PATH, which will import them.
+    This,
+}
+
 pub fn problem() -> Option<Problem> {
     if !output::runs("python3") {
         return Some(Problem::new(
@@ -33,7 +42,12 @@ pub fn problem() -> Option<Problem> {
 }
 
 /// Installs `packages` into `folder`. A folder in there that exists already is not added to.
-pub fn install(packages: &[String], dependencies: Dependencies, folder: &Path) -> Result<(), Problem> {
+pub fn install(
+    packages: &[String],
+    dependencies: Dependencies,
+    python: Python,
+    folder: &Path,
+) -> Result<(), Problem> {
     // Not in /tmp, which is often small, and on another disk than the one we looked at.
     let temporary = folder.join(".tmp");
     fs::create_dir_all(&temporary).map_err(|error| Problem::io("create", &temporary, &error))?;
@@ -43,7 +57,10 @@ pub fn install(packages: &[String], dependencies: Dependencies, folder: &Path) -
         // To cache such big files, an older pip holds each of them in memory.
         .arg("--no-cache-dir")
         .arg("--only-binary=:all:")
-        .args(platforms())
+        .args(match python {
+            Python::None => platforms(),
+            Python::This => Vec::new(),
+        })
         .arg("--target")
         .arg(folder)
         .args(packages)

@@ -65,7 +65,8 @@ impl TensorBoard {
 
     /// Adds how `values` are distributed.
     pub fn histogram(&mut self, moment: Moment, name: &str, values: &Tensor) -> anyhow::Result<()> {
-        match summaries::histogram(name, values) {
+        // TensorBoard mistakes a histogram for a scalar where the two have the same name.
+        match summaries::histogram(&format!("distribution/{name}"), values) {
             Some(histogram) => self.add(moment.step, vec![histogram]),
             // There is nothing finite to show; the scalars say so.
             None => Ok(()),

@@ -130,8 +130,10 @@ fn hyper_parameter(value: &Value) -> well_known_types::Value {
 fn hparams(tag: &str, data: &HParamsPluginData) -> anyhow::Result<Summary_Value> {
     let mut value = tagged(tag);
     value.set_metadata(metadata("hparams", data.write_to_bytes()?));
-    // Without a tensor, newer versions of TensorBoard drop the summary.
-    value.set_tensor(tensor(DataType::DT_FLOAT, 0));
+    // What TensorBoard's own writer puts there.
+    let mut nothing = tensor(DataType::DT_FLOAT, 1);
+    nothing.set_float_val(vec![0.0]);
+    value.set_tensor(nothing);
     Ok(value)
 }
 
