@@ -177,22 +177,24 @@ fn two_processes_do_not_share_a_run_folder() {
     child.wait().unwrap();
 }
 
-/// Kills without warning, some milliseconds after a step was recorded and thus often while a checkpoint or a dump is
-/// being written, and takes up again each time.
+/// Kills without warning at fifty random moments and takes up again each time. Writing takes most of the time here, so
+/// that many of them are in the middle of a checkpoint or a dump.
 #[test]
-fn a_run_that_was_killed_again_and_again_equals_one_that_was_not() {
+fn a_run_that_was_killed_fifty_times_equals_one_that_was_not() {
+    const KILLS: u32 = 50;
     let scratch = Scratch::with_small();
     let options = [
-        "run.max_steps=300",
-        "run.epochs=100",
+        "run.max_steps=600",
+        "run.epochs=300",
         "record.checkpoint={every: 1, keep: 1}",
         "record.particles.every=3",
     ];
     let whole = scratch.train(&[&set(&options)[..], &["--out", "whole"]].concat());
     let mut arguments = vec!["--recipe", "small.yaml"];
     arguments.extend(set(&options));
-    let mut kills = 0;
     let recorded = || runs(&scratch).iter().map(|run| lines(run)).max().unwrap_or(0);
+    let mut moments = Moments(7);
+    let (mut kills, mut in_checkpoint, mut in_dump) = (0, 0, 0);
     loop {
         let before = recorded();
         let mut command = scratch.command();
@@ -205,35 +207,125 @@ fn a_run_that_was_killed_again_and_again_equals_one_that_was_not() {
         }
         let mut child = command.spawn().unwrap();
         let start = Instant::now();
+        // From its first step on, for it has to get on.
         let ended = loop {
             let ended = child.try_wait().unwrap();
-            if ended.is_some() || recorded() > before + 4 {
+            if ended.is_some() || (kills < KILLS && recorded() > before) {
                 break ended;
             }
-            assert!(start.elapsed() < Duration::from_secs(60), "it never gets on");
-            std::thread::sleep(Duration::from_millis(1));
+            assert!(start.elapsed() < Duration::from_secs(120), "it never gets on");
+            std::thread::sleep(Duration::from_micros(200));
         };
         if let Some(status) = ended {
             assert!(status.success());
             break;
         }
-        // 7 and 23 have no common factor: all delays from 0 to 22 ms come up.
-        std::thread::sleep(Duration::from_millis(7 * kills % 23));
+        std::thread::sleep(Duration::from_micros(moments.next() % 20_000));
         child.kill().unwrap();
         child.wait().unwrap();
         kills += 1;
+        let unfinished = unfinished(&runs(&scratch)[0]);
+        in_checkpoint += u32::from(unfinished.iter().any(|path| path.contains("checkpoints")));
+        in_dump += u32::from(unfinished.iter().any(|path| path.contains("particles/")));
     }
-    assert!(kills >= 10, "killed only {kills} times");
+    println!("{kills} kills, {in_checkpoint} while a checkpoint was written, {in_dump} while a dump was");
+    assert_eq!(kills, KILLS, "the run was over too soon");
+    assert!(in_checkpoint > 0 && in_dump > 0, "{in_checkpoint}, {in_dump}");
     let folder = runs(&scratch).remove(0);
     let (found, files) = outcome(&folder);
     let (expected, expected_files) = outcome(&whole);
     assert_eq!(found, expected);
     assert!(files == expected_files);
-    let leftovers: Vec<_> = walk(&folder)
-        .into_iter()
-        .filter(|path| path.display().to_string().contains(".unfinished"))
+    assert_eq!(unfinished(&folder), Vec::<String>::new());
+}
+
+/// Files under a temporary name.
+fn unfinished(folder: &Path) -> Vec<String> {
+    let all = walk(folder).into_iter().map(|path| path.display().to_string());
+    all.filter(|path| path.contains(".unfinished")).collect()
+}
+
+/// A sequence of moments, the same each time (xorshift).
+struct Moments(u64);
+
+impl Moments {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+#[test]
+fn the_best_checkpoint_is_kept_also_over_an_interruption() {
+    let scratch = Scratch::with_small();
+    let options = set(&[
+        "record.checkpoint={every: 1, keep: 1, best: {metric: mmd}}",
+        "evaluate={every: 1, metrics: {mmd: {}}}",
+    ]);
+    let whole = scratch.train(&[&options[..], &["--out", "whole"]].concat());
+    scratch.train(&[&options[..], &["--set", "run.max_steps=3"]].concat());
+    let resumed = scratch.train(&[&options[..], &["--resume"]].concat());
+    let best = |folder: &Path| fs::read_to_string(folder.join("checkpoints/best.json")).unwrap();
+    assert_eq!(best(&whole), best(&resumed));
+    let found: Value = serde_json::from_str(&best(&whole)).unwrap();
+    let measured: Vec<_> = metrics(&whole)
+        .iter()
+        .filter_map(|line| Some((line["step"].as_u64()?, line.get("evaluate/mmd")?.as_f64()?)))
         .collect();
-    assert!(leftovers.is_empty(), "{leftovers:?}");
+    let least = measured.iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    assert_eq!(
+        (found["step"].as_u64(), found["value"].as_f64()),
+        (Some(least.0), Some(least.1))
+    );
+    let mut kept = vec![format!("step_{:08}", least.0), "step_00000006".to_owned()];
+    kept.dedup();
+    for step in kept {
+        assert!(
+            resumed
+                .join("checkpoints")
+                .join(&step)
+                .join("state.json")
+                .exists(),
+            "{step}"
+        );
+    }
+    scratch
+        .runner(&[
+            "check",
+            "--recipe",
+            "small.yaml",
+            "--set",
+            "record.checkpoint.best={metric: fid}",
+        ])
+        .refused(&[
+            "record.checkpoint.best.metric",
+            "`fid` is not among evaluate.metrics",
+        ]);
+}
+
+#[test]
+fn provenance_keeps_the_earlier_parts_of_a_run() {
+    let scratch = Scratch::with_small();
+    for steps in ["2", "4"] {
+        let steps = format!("run.max_steps={steps}");
+        let more = if steps.ends_with('4') {
+            vec!["--resume"]
+        } else {
+            vec![]
+        };
+        scratch.train(&[&["--set", &steps[..]], &more[..]].concat());
+    }
+    let resumed = scratch.train(&["--resume"]);
+    let provenance: Value =
+        serde_json::from_slice(&fs::read(resumed.join("provenance.json")).unwrap()).unwrap();
+    let earlier = provenance["earlier_parts"].as_array().unwrap();
+    assert_eq!(earlier.len(), 2);
+    for (part, steps) in earlier.iter().zip(["run.max_steps=2", "run.max_steps=4"]) {
+        assert_eq!(part["outcome"], "finished");
+        assert!(part["command_line"].to_string().contains(steps));
+    }
 }
 
 fn endless(scratch: &Scratch, more: &[&str]) -> std::process::Child {

@@ -488,19 +488,6 @@ fn the_log_follows_the_environment_filter() {
     assert_eq!(log, "");
 }
 
-#[test]
-fn a_folder_that_cannot_be_made_is_named() {
-    let scratch = Scratch::with_small();
-    let outcome = scratch.runner(&["--recipe", "small.yaml", "--out", "small.yaml/runs"]);
-    assert_eq!(outcome.code, 1);
-    assert!(
-        outcome.stderr.contains("creating small.yaml/runs"),
-        "{}",
-        outcome.stderr
-    );
-    assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
-}
-
 fn walk(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use anyhow::ensure;
 use serde_json::{Map, Value};
 
 use super::checkpoint::Checkpoints;
@@ -158,6 +159,8 @@ impl<'a> Run<'a> {
     }
 
     fn after_step(&mut self, done: u64, last: bool, scalars: &Scalars) -> anyhow::Result<()> {
+        // What is written would make a folder of the same name that nobody can resume from.
+        ensure!(self.folder.is_dir(), "{} has vanished", self.folder.display());
         let moment = self.moment(done);
         let record = self.experiment.recipe.record.clone();
         self.progress.advance(moment);

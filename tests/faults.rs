@@ -1,0 +1,222 @@
+//! A disk that is full, read-only or gone costs a run no more than the steps since its last checkpoint.
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/small_disk.rs"]
+mod small_disk;
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use small_disk::SmallDisk;
+use support::{Outcome, Scratch, metrics};
+
+/// Enough steps for something to happen in between, and something to write after each of them.
+const OPTIONS: [&str; 8] = [
+    "--set",
+    "run.epochs=100",
+    "--set",
+    "run.max_steps=60",
+    "--set",
+    "record.checkpoint={every: 1, keep: 2}",
+    "--set",
+    "record.particles.every=1",
+];
+
+fn arguments<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["--recipe", "small.yaml", "--out", out], &OPTIONS[..], more].concat()
+}
+
+/// The run resumed from what is in `out` ends like one that was never disturbed.
+fn resumes_as_if_nothing_had_happened(scratch: &Scratch, out: &str) {
+    let resumed = scratch.runner(&arguments(out, &["--resume"]));
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    let whole = scratch.runner(&arguments("whole", &[]));
+    let (resumed, whole) = (resumed.folder(scratch), whole.folder(scratch));
+    assert_eq!(metrics(&resumed), metrics(&whole));
+    for file in ["energy.safetensors", "generator.safetensors", "state.safetensors"] {
+        let file = Path::new("checkpoints/step_00000060").join(file);
+        assert!(fs::read(resumed.join(&file)).unwrap() == fs::read(whole.join(&file)).unwrap());
+    }
+}
+
+/// Every dump that has its final name can be read.
+fn no_dump_is_cut_short(scratch: &Scratch, run: &Path) {
+    let dumps = scratch
+        .runner(&["particles", run.to_str().unwrap(), "--json"])
+        .json();
+    assert!(!dumps.as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_full_disk_is_named_and_the_last_checkpoint_stays() {
+    let scratch = Scratch::with_small();
+    // A checkpoint takes some 30 KiB and a dump 10: some steps fit, 60 do not.
+    let Some(disk) = SmallDisk::mount(scratch.path(), 400) else {
+        return;
+    };
+    let out = disk.path().to_str().unwrap();
+    let full = scratch.runner(&arguments(out, &[]));
+    assert_eq!(full.code, 1, "{}", full.stderr);
+    assert!(
+        full.stderr.contains("No space left on device") || full.stderr.contains("no space left"),
+        "{}",
+        full.stderr
+    );
+    assert!(full.stderr.contains(out), "it says where: {}", full.stderr);
+    let run = only_run(disk.path());
+    assert!(metrics_lines(&run) >= 2, "some steps were taken");
+    no_dump_is_cut_short(&scratch, &run);
+
+    // Still full: it says so again, and loses nothing.
+    let again = scratch.runner(&arguments(out, &["--resume"]));
+    assert_eq!(again.code, 1, "{}", again.stderr);
+    disk.remount("size=16m");
+    resumes_as_if_nothing_had_happened(&scratch, out);
+}
+
+/// Linux makes no disk read-only on which a file is being written: it happens between two parts of a run.
+#[test]
+fn a_disk_that_became_read_only_is_named_and_the_last_checkpoint_stays() {
+    let scratch = Scratch::with_small();
+    let Some(disk) = SmallDisk::mount(scratch.path(), 16 << 10) else {
+        return;
+    };
+    let out = disk.path().to_str().unwrap();
+    let first = scratch.runner(&arguments(out, &["--set", "run.max_steps=5"]));
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    disk.remount("ro");
+    for more in [&[][..], &["--resume"]] {
+        let refused = scratch.runner(&arguments(out, more));
+        assert_eq!(refused.code, 1, "{}", refused.stderr);
+        for word in ["Read-only file system", out] {
+            assert!(refused.stderr.contains(word), "{}", refused.stderr);
+        }
+    }
+    disk.remount("rw");
+    no_dump_is_cut_short(&scratch, &only_run(disk.path()));
+    resumes_as_if_nothing_had_happened(&scratch, out);
+}
+
+#[test]
+fn where_nothing_can_be_written_a_run_does_not_start() {
+    let scratch = Scratch::with_small();
+    for out in ["/proc/runs", "small.yaml/runs"] {
+        let refused = scratch.runner(&arguments(out, &[]));
+        assert_eq!(refused.code, 1, "{}", refused.stderr);
+        assert!(refused.stderr.contains(out), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_folder_that_vanishes_is_named_and_not_made_again() {
+    let scratch = Scratch::with_small();
+    let child = start(
+        &scratch,
+        &arguments(
+            "runs",
+            &["--set", "run.max_steps=100000", "--set", "run.epochs=100000"],
+        ),
+    );
+    let out = scratch.path().join("runs");
+    wait_for_steps(&out, 3);
+    let run = only_run(&out);
+    fs::rename(&run, scratch.path().join("elsewhere")).unwrap();
+    let stopped = Outcome::of(child.wait_with_output().unwrap());
+    assert_eq!(stopped.code, 1, "{}", stopped.stderr);
+    let name = run.file_name().unwrap().to_str().unwrap();
+    assert!(stopped.stderr.contains(name), "{}", stopped.stderr);
+    // At most what the step at that moment was writing.
+    assert!(!run.join("recipe.yaml").exists());
+    assert!(scratch.path().join("elsewhere/metrics.jsonl").exists());
+}
+
+#[test]
+fn every_signal_ends_with_a_checkpoint_and_a_second_one_at_once() {
+    for signal in ["-INT", "-TERM", "-USR2"] {
+        let scratch = Scratch::with_small();
+        let long = ["--set", "run.max_steps=100000", "--set", "run.epochs=100000"];
+        let child = start(&scratch, &arguments("runs", &long));
+        wait_for_steps(&scratch.path().join("runs"), 2);
+        send(signal, &child);
+        let stopped = Outcome::of(child.wait_with_output().unwrap());
+        assert_eq!(stopped.code, 130, "{signal}: {}", stopped.stderr);
+        let run = only_run(&scratch.path().join("runs"));
+        let step = metrics_lines(&run);
+        assert!(
+            run.join(format!("checkpoints/step_{step:08}/state.json"))
+                .exists()
+        );
+        let resumed = scratch.runner(&arguments(
+            "runs",
+            &["--resume", "--set", &format!("run.max_steps={}", step + 2)],
+        ));
+        assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+        assert!(
+            resumed.stderr.contains(&format!("resumed after step {step}")),
+            "{}",
+            resumed.stderr
+        );
+    }
+    // A step of many seconds does not keep the second signal waiting.
+    let scratch = Scratch::with_small();
+    let slow = [
+        "--set",
+        "prior_sampler.steps=100000000",
+        "--set",
+        "record.checkpoint.every=1",
+    ];
+    let child = start(&scratch, &arguments("runs", &slow));
+    wait_for(|| {
+        scratch.path().join("runs").is_dir()
+            && only_run_or_none(&scratch.path().join("runs"))
+                .is_some_and(|run| run.join("metrics.jsonl").exists())
+    });
+    send("-INT", &child);
+    std::thread::sleep(Duration::from_millis(50));
+    send("-INT", &child);
+    assert_eq!(Outcome::of(child.wait_with_output().unwrap()).code, 130);
+}
+
+fn start(scratch: &Scratch, arguments: &[&str]) -> Child {
+    let mut command = scratch.command();
+    command
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn send(signal: &str, child: &Child) {
+    let status = std::process::Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
+
+fn only_run(out: &Path) -> PathBuf {
+    only_run_or_none(out).unwrap()
+}
+
+fn only_run_or_none(out: &Path) -> Option<PathBuf> {
+    let mut runs = fs::read_dir(out).ok()?.map(|run| run.unwrap().path());
+    runs.find(|run| run.file_name().unwrap().to_str().unwrap().starts_with("small-"))
+}
+
+fn metrics_lines(run: &Path) -> usize {
+    fs::read_to_string(run.join("metrics.jsonl")).map_or(0, |text| text.lines().count())
+}
+
+fn wait_for_steps(out: &Path, count: usize) {
+    wait_for(|| only_run_or_none(out).is_some_and(|run| metrics_lines(&run) >= count));
+}
+
+fn wait_for(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(60), "it never came to that");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,49 @@
+//! A disk that is small, and can be made larger or read-only.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A tmpfs below a scratch folder; unmounted in the end.
+pub struct SmallDisk {
+    path: PathBuf,
+}
+
+impl SmallDisk {
+    /// Mounts one of so many KiB; `None`, and a word about it, where that is not allowed.
+    pub fn mount(folder: &Path, kib: u32) -> Option<Self> {
+        let path = folder.join("disk");
+        std::fs::create_dir_all(&path).unwrap();
+        let size = format!("size={kib}k");
+        if !succeeds(
+            Command::new("mount")
+                .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+                .arg(&path),
+        ) {
+            eprintln!("skipped: mounting a small disk is not allowed here");
+            return None;
+        }
+        Some(Self { path })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Mounts it again with other options, such as `ro` or `size=64m`.
+    pub fn remount(&self, options: &str) {
+        let options = format!("remount,{options}");
+        assert!(succeeds(
+            Command::new("mount").args(["-o", &options]).arg(&self.path)
+        ));
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        succeeds(Command::new("umount").arg("-l").arg(&self.path));
+    }
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
