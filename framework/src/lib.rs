@@ -56,6 +56,8 @@ mod cli;
 mod dataset;
 mod device;
 mod energy;
+#[cfg(test)]
+mod fuzzing;
 mod generator;
 pub mod gradient;
 mod initial_particles;

@@ -96,3 +96,61 @@ impl Parameters {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::fuzzing::survives;
+
+    fn parameters() -> Parameters {
+        let mut parameters = Parameters::new();
+        parameters.add("layers.0.weight", Tensor::ones([3, 2], tch::kind::FLOAT_CPU));
+        parameters.add("layers.0.bias", Tensor::zeros([3], tch::kind::FLOAT_CPU));
+        parameters
+    }
+
+    #[test]
+    fn fuzz_weights() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weights.safetensors");
+        let own = parameters();
+        own.save(&path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let mut refused = 0;
+        survives(&whole, &path, |path| {
+            if let Err(error) = own.load(path) {
+                refused += 1;
+                assert!(format!("{error:#}").contains("weights.safetensors"), "{error:#}");
+            }
+        });
+        assert!(refused > 50, "{refused}");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weights.safetensors");
+        let ones = |shape: &[i64]| Tensor::ones(shape, tch::kind::FLOAT_CPU);
+        let refusal = |tensors: &[(&str, Tensor)]| {
+            Tensor::write_safetensors(tensors, &path).unwrap();
+            parameters().load(&path).unwrap_err().to_string()
+        };
+        let bias = || ("layers.0.bias", ones(&[3]));
+        assert!(refusal(&[bias()]).contains("has no tensor `layers.0.weight`"));
+        let broadcast = refusal(&[bias(), ("layers.0.weight", ones(&[1, 2]))]);
+        assert!(
+            broadcast.contains("`layers.0.weight` is Float [1, 2], expected Float [3, 2]"),
+            "{broadcast}"
+        );
+        let double = ones(&[3, 2]).to_kind(tch::Kind::Double);
+        assert!(refusal(&[bias(), ("layers.0.weight", double)]).contains("is Double"));
+        let more = [
+            bias(),
+            ("layers.0.weight", ones(&[3, 2])),
+            ("layers.1.bias", ones(&[1])),
+        ];
+        assert!(refusal(&more).contains("`layers.1.bias` that the network does not know"));
+    }
+}

@@ -51,3 +51,36 @@ impl MetricsFile {
             .with_context(|| format!("writing {}", self.path.display()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::fuzzing::survives;
+
+    #[test]
+    fn fuzz_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = MetricsFile::open(folder.path(), 0).unwrap();
+        for step in 1..=9 {
+            let moment = Moment { step, epoch: 0 };
+            file.write(
+                moment,
+                &[("loss/energy".into(), step as f64), ("nan".into(), f64::NAN)],
+            )
+            .unwrap();
+        }
+        let path = folder.path().join("metrics.jsonl");
+        let whole = fs::read(&path).unwrap();
+        survives(&whole, &path, |_| {
+            if MetricsFile::open(folder.path(), 5).is_ok() {
+                let kept = fs::read_to_string(&path).unwrap();
+                for line in kept.lines() {
+                    let line: Value = serde_json::from_str(line).unwrap();
+                    assert!(line["step"].as_u64().unwrap() <= 5);
+                }
+            }
+        });
+    }
+}

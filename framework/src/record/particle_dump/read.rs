@@ -86,3 +86,74 @@ impl ParticleDump {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::fuzzing::survives;
+
+    /// A file like those that dumps are written to.
+    fn dump(path: &Path, deflate: bool) {
+        let file = hdf5::FileBuilder::new()
+            .with_fapl(|access| access.file_locking(false).libver_v110())
+            .create(path)
+            .unwrap();
+        let mut builder = file
+            .new_dataset::<f32>()
+            .shape((20, 3, 2))
+            .chunk((5, 3, 2))
+            .fletcher32();
+        if deflate {
+            builder = builder.shuffle().deflate(3);
+        }
+        let particles = builder.create(PARTICLES).unwrap();
+        let numbers: Vec<f32> = (0..120u8).map(f32::from).collect();
+        let view = ndarray::ArrayView3::from_shape((20, 3, 2), &numbers).unwrap();
+        particles.write(view).unwrap();
+        particles
+            .new_attr::<u64>()
+            .create("step")
+            .unwrap()
+            .write_scalar(&7u64)
+            .unwrap();
+        let indices: Vec<i64> = (0..20).collect();
+        file.new_dataset_builder()
+            .with_data(&indices)
+            .create(INDICES)
+            .unwrap();
+    }
+
+    fn numbers(path: &Path) -> anyhow::Result<Vec<f32>> {
+        let dump = ParticleDump::open(path)?;
+        dump.step()?;
+        let mut all = Vec::new();
+        for block in dump.blocks() {
+            all.extend(crate::record::plain_numbers(&block?.1));
+        }
+        Ok(all)
+    }
+
+    /// No damage to the numbers goes unnoticed: chunks and metadata have checksums.
+    #[test]
+    fn fuzz_dumps() {
+        for deflate in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("step_00000007.h5");
+            dump(&path, deflate);
+            let expected = numbers(&path).unwrap();
+            assert_eq!(expected.len(), 120);
+            let whole = std::fs::read(&path).unwrap();
+            let mut refused = 0;
+            survives(&whole, &path, |path| match numbers(path) {
+                Ok(found) => assert_eq!(found, expected),
+                Err(error) => {
+                    refused += 1;
+                    assert!(format!("{error:#}").contains("step_00000007.h5"), "{error:#}");
+                }
+            });
+            assert!(refused > 50, "{refused}");
+        }
+    }
+}

@@ -146,3 +146,51 @@ fn load_some(store: &mut ParticleStore, path: &Path) -> anyhow::Result<()> {
     store.scatter(&indices, &clouds);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::fuzzing::survives;
+    use crate::{Random, Storage};
+
+    fn store(seed: u64) -> ParticleStore {
+        let mut random = Random::new(seed);
+        let mut draws = random.stream("clouds", 0);
+        ParticleStore::standard_normal([9, 4, 3], &mut draws, &mut Storage::on(Device::Cpu)).unwrap()
+    }
+
+    #[test]
+    fn fuzz_clouds() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        fs::create_dir(&one).unwrap();
+        fs::create_dir(&two).unwrap();
+        let mut own = store(1);
+        save("particles", &mut own, &one, None).unwrap();
+        let some = Tensor::from_slice(&[2i64, 5]);
+        own.scatter(&some, &Tensor::ones([2, 4, 3], (Kind::Float, Device::Cpu)));
+        save("particles", &mut own, &two, Some(&one)).unwrap();
+        let mut other = store(2);
+        load("particles", &mut other, &two).unwrap();
+        assert!(other.block(0, 9).equal(&own.block(0, 9)));
+
+        for file in ["particles_changed.safetensors", "particles.safetensors"] {
+            let path = two.join(file);
+            let whole = fs::read(&path).unwrap();
+            // The two folders share a file, which is not to be damaged in both.
+            fs::remove_file(&path).unwrap();
+            let mut refused = 0;
+            survives(&whole, &path, |path| {
+                if let Err(error) = load("particles", &mut other, &two) {
+                    refused += 1;
+                    let name = path.file_name().unwrap().to_str().unwrap();
+                    assert!(format!("{error:#}").contains(name), "{error:#}");
+                }
+            });
+            assert!(refused > 50, "{file}: {refused}");
+            fs::write(&path, whole).unwrap();
+        }
+    }
+}

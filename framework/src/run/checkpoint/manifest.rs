@@ -116,3 +116,41 @@ fn same_file(one: &Path, other: &Path) -> bool {
     let identity = |path: &Path| fs::metadata(path).map(|data| (data.dev(), data.ino()));
     matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::fuzzing::survives;
+
+    #[test]
+    fn fuzz_manifest() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("weights"), b"some bytes").unwrap();
+        Manifest::write(folder.path(), 7, None).unwrap();
+        assert_eq!(Manifest::verified(folder.path()).unwrap().step, 7);
+        let path = folder.path().join(NAME);
+        let whole = fs::read(&path).unwrap();
+        let mut refused = 0;
+        survives(&whole, &path, |_| {
+            refused += u32::from(Manifest::verified(folder.path()).is_err())
+        });
+        assert!(refused > 50, "{refused}");
+    }
+
+    /// Any bit of any file: the checksum sees it.
+    #[test]
+    fn fuzz_files_of_a_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weights");
+        let whole: Vec<u8> = (0..2000u32).map(|i| (i * 7) as u8).collect();
+        fs::write(&path, &whole).unwrap();
+        Manifest::write(folder.path(), 7, None).unwrap();
+        survives(&whole, &path, |path| {
+            let unchanged = fs::read(path).unwrap() == whole;
+            let verified = Manifest::verified(folder.path());
+            assert_eq!(verified.is_ok(), unchanged, "{verified:?}");
+        });
+    }
+}
