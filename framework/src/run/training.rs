@@ -1,6 +1,7 @@
 //! Runs the training loop: steps, records, interruptions, and what is written at the end.
 
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::ensure;
 use serde_json::{Map, Value};
@@ -265,7 +266,13 @@ impl<'a> Run<'a> {
             recipe: &self.experiment.recipe,
         };
         let mut random = self.experiment.streams_for("particle_dump");
-        record::dump_particles(self.folder, clouds, &facts, &mut random)?;
+        let start = Instant::now();
+        let path = record::dump_particles(self.folder, clouds, &facts, &mut random)?;
+        tracing::debug!(
+            "wrote {} in {:.3} s",
+            path.display(),
+            start.elapsed().as_secs_f64()
+        );
         Ok(())
     }
 

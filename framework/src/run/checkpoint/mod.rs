@@ -6,6 +6,7 @@ mod manifest;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Context;
 use tch::Tensor;
@@ -61,6 +62,7 @@ impl Checkpoints {
         if path.exists() {
             return Ok(());
         }
+        let start = Instant::now();
         let unfinished = path.with_file_name(format!("{UNFINISHED}{}", name(&path)));
         let written = self.write(experiment, step, &unfinished, &path);
         if written.is_err() {
@@ -68,6 +70,11 @@ impl Checkpoints {
             let _ = fs::remove_dir_all(&unfinished);
         }
         written.with_context(|| format!("writing {}", path.display()))?;
+        tracing::debug!(
+            "wrote {} in {:.3} s",
+            path.display(),
+            start.elapsed().as_secs_f64()
+        );
         self.last = Some(path);
         self.prune()
     }
