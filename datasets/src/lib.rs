@@ -2,6 +2,7 @@
 
 mod circle;
 mod curve_density;
+mod gather;
 mod gaussian;
 mod half_moons;
 mod in_memory;
