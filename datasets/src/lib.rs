@@ -1,10 +1,20 @@
 //! The data sets that come with the runner. Each file registers what it defines.
 
+mod cache;
+mod cached;
+mod cifar10;
 mod circle;
 mod curve_density;
+mod fashion_mnist;
+mod formats;
 mod gather;
 mod gaussian;
 mod half_moons;
 mod in_memory;
+mod mnist;
 mod planar;
+mod subset;
+mod svhn;
 mod swiss_roll;
+#[cfg(test)]
+mod testing;
