@@ -2,6 +2,8 @@
 
 mod cache;
 mod cached;
+mod celeba;
+mod celeba_hq;
 mod cifar10;
 mod circle;
 mod curve_density;
@@ -10,6 +12,9 @@ mod formats;
 mod gather;
 mod gaussian;
 mod half_moons;
+mod held_out;
+mod image_folder;
+mod images;
 mod in_memory;
 mod mnist;
 mod planar;
