@@ -2,4 +2,5 @@
 
 pub mod idx;
 pub mod mat;
+pub mod npy;
 mod stream;
