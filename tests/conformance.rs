@@ -73,6 +73,10 @@ fn choose(plugin: &Registration) -> Vec<String> {
         kind => format!("{kind}.name={}", plugin.name),
     };
     let mut overrides = vec![chosen, "run.batch_size=40".into()];
+    if reads_files(plugin) {
+        // A linear generator of many pixels is steep.
+        overrides.push("algorithm.step_size=1e-6".into());
+    }
     if plugin.kind == Kind::Metric {
         overrides.extend(["energy.name=quadratic".into(), "generator.name=identity".into()]);
     }
