@@ -25,8 +25,8 @@ pub enum Command {
     Check(CheckArguments),
     /// Measure a run's last checkpoint again
     Eval(EvalArguments),
-    /// Say what particle dumps hold, or write one for NumPy
-    Particles(ParticlesArguments),
+    /// Get the files of a data set: download, verify, unpack
+    Fetch(FetchArguments),
 }
 
 impl Command {
@@ -151,18 +151,15 @@ pub struct EvalArguments {
 }
 
 #[derive(Args)]
-pub struct ParticlesArguments {
-    /// A run's folder, its folder of dumps, or one dump
-    pub dir: PathBuf,
-    /// Only the dump after so many steps
-    #[arg(long, value_name = "STEP")]
-    pub step: Option<u64>,
-    /// Write that dump, or the last one, as a NumPy file
-    #[arg(long, value_name = "FILE.npy")]
-    pub export: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+pub struct FetchArguments {
+    /// The data set
+    pub dataset: String,
+    /// A mirror's address, or a folder that has the files
+    #[arg(long, value_name = "URL_OR_DIR")]
+    pub from: Option<String>,
+    /// Where the files go [default: data/DATASET]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {
