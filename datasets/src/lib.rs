@@ -1,5 +1,6 @@
 //! The data sets that come with the runner. Each file registers what it defines.
 
+mod blobs;
 mod circle;
 mod curve_density;
 mod gaussian;
