@@ -156,7 +156,7 @@ preset! {
 preset! {
     /// For images whose side is a multiple of 4, such as 28 or 32 pixels: 3 layers, small enough for a laptop.
     "small_generator" => SmallGenerator {
-        width: 32,
+        width: 16,
         latent_dim: 32,
         initialisation: Xavier,
         layers: |width, images| vec![
