@@ -431,9 +431,26 @@ fn every_shipped_recipe_passes_check() {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.is_file())
     {
-        let outcome = Scratch::new().runner(&["check", "--recipe", recipe.to_str().unwrap()]);
-        assert_eq!(outcome.code, 0, "{}: {}", recipe.display(), outcome.stderr);
+        let name = recipe.file_stem().unwrap().to_str().unwrap();
+        let mut arguments = vec!["check", "--recipe", recipe.to_str().unwrap()];
+        arguments.extend(stand_ins(name).iter().flat_map(|text| ["--set", text]));
+        let outcome = Scratch::new().runner(&arguments);
+        assert_eq!(outcome.code, 0, "{name}: {}", outcome.stderr);
         checked += 1;
     }
     assert!(checked > 0);
+}
+
+/// Made-up images of the right shape for a recipe whose data a fresh clone does not have. The largest network is made
+/// narrower, or it alone would take minutes.
+fn stand_ins(recipe: &str) -> &'static [&'static str] {
+    match recipe.split('_').next() {
+        Some("svhn" | "cifar10") => &["dataset={name: blobs}"],
+        Some("mnist") => &["dataset={name: blobs, image_size: 28, channels: 1}"],
+        Some("celeba") if recipe.starts_with("celeba_hq") => {
+            &["dataset={name: blobs, image_size: 256}", "generator.width=8"]
+        }
+        Some("celeba" | "celeba64") => &["dataset={name: blobs, image_size: 64}"],
+        _ => &[],
+    }
 }
