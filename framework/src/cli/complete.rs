@@ -34,6 +34,9 @@ pub fn teach(line: Command, home: &Home) -> Command {
         .mut_subcommand("show", recipes_and_keys)
         .mut_subcommand("check", recipes_and_keys)
         .mut_subcommand("describe", names)
+        .mut_subcommand("fetch", |command| {
+            command.mut_arg("dataset", |arg| arg.add(ArgValueCandidates::new(fetchable)))
+        })
 }
 
 /// The plugins of the kind that stands before the cursor, or all of them.
@@ -51,6 +54,13 @@ fn plugin_names() -> Vec<CompletionCandidate> {
         .flat_map(|kind| registry.of_kind(kind).collect::<Vec<_>>());
     plugins
         .map(|plugin| CompletionCandidate::new(plugin.name).help(Some(plugin.summary().into())))
+        .collect()
+}
+
+fn fetchable() -> Vec<CompletionCandidate> {
+    let entries = crate::fetch::entries().into_iter();
+    entries
+        .map(|entry| CompletionCandidate::new(entry.name))
         .collect()
 }
 
