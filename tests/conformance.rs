@@ -73,14 +73,31 @@ fn choose(plugin: &Registration) -> Vec<String> {
         kind => format!("{kind}.name={}", plugin.name),
     };
     let mut overrides = vec![chosen, "run.batch_size=40".into()];
-    if reads_files(plugin) {
-        // A linear generator of many pixels is steep.
-        overrides.push("algorithm.step_size=1e-6".into());
-    }
-    if plugin.kind == Kind::Metric {
-        overrides.extend(["energy.name=quadratic".into(), "generator.name=identity".into()]);
+    match (plugin.kind, plugin.name) {
+        (Kind::Metric, _) => {
+            overrides.extend(["energy.name=quadratic".into(), "generator.name=identity".into()]);
+        }
+        (Kind::Generator, name) => overrides.extend(images_for(name)),
+        _ => {}
     }
     overrides
+}
+
+/// Images that an image generator makes, and a width with which that does not take long.
+fn images_for(generator: &str) -> Vec<String> {
+    let (channels, side) = match generator {
+        "conv_decoder" => return vec![images(3, 32)],
+        "svhn_generator" | "cifar10_generator" => (3, 32),
+        "celeba64_generator" => (3, 64),
+        "celeba_hq_generator" => (3, 256),
+        "small_generator" => (1, 28),
+        _ => return Vec::new(),
+    };
+    vec![images(channels, side), "generator.width=2".into()]
+}
+
+fn images(channels: u32, side: u32) -> String {
+    format!("dataset={{name: blobs, size: 40, channels: {channels}, image_size: {side}}}")
 }
 
 fn set(overrides: &[String]) -> Vec<&str> {

@@ -1,5 +1,6 @@
 //! The data sets that come with the runner. Each file registers what it defines.
 
+mod blobs;
 mod cache;
 mod cached;
 mod celeba;

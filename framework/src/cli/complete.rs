@@ -90,7 +90,10 @@ fn override_keys(current: &OsStr) -> Vec<CompletionCandidate> {
 fn option_keys(path: &str, specs: &[OptionSpec], words: &mut Vec<String>) {
     for spec in specs {
         let path = format!("{path}.{}", spec.name);
-        option_keys(&path, &spec.options, words);
+        // What stands in a list has no key of its own.
+        if !matches!(spec.kind, OptionType::List(..)) {
+            option_keys(&path, &spec.options, words);
+        }
         match spec.kind.inner() {
             OptionType::Section | OptionType::Mapping => {}
             OptionType::Choice(choices) => {
