@@ -52,6 +52,7 @@
 //! ```
 
 mod algorithm;
+mod cache_folder;
 mod cli;
 mod dataset;
 mod device;
@@ -74,16 +75,18 @@ mod run;
 mod scalars;
 mod state;
 mod storage;
+mod task;
 #[cfg(test)]
 mod testing;
 
 pub use algorithm::{Algorithm, Clouds, Step};
+pub use cache_folder::cache_folder;
 pub use cli::{Home, main};
 pub use dataset::{Dataset, Split};
 pub use energy::Energy;
 pub use generator::Generator;
 pub use inventory;
-pub use metric::{Metric, Subject};
+pub use metric::{Facts, Metric, Subject};
 pub use model::{Joint, Model, Wanted};
 pub use optimizer::{Averages, Method, Optimizer, OptimizerConfig};
 pub use parameters::Parameters;
@@ -98,12 +101,13 @@ pub use registry::{
 pub use scalars::Scalars;
 pub use state::{Persistent, Slot};
 pub use storage::Storage;
+pub use task::Task;
 
 /// What a file with a plugin usually needs.
 pub mod prelude {
     pub use crate::{
-        Algorithm, Chains, Complaint, Dataset, Draws, Energy, Generator, Metric, Parameters, Persistent,
-        Plugin, PriorSampler, Registration, Scalars, Scope, Slot, Split, Step, Subject,
+        Algorithm, Chains, Complaint, Dataset, Draws, Energy, Facts, Generator, Metric, Parameters,
+        Persistent, Plugin, PriorSampler, Registration, Scalars, Scope, Slot, Split, Step, Subject,
     };
     pub use anyhow;
     pub use inventory;

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod experiment;
+mod findings;
 mod folder;
 mod guard;
 mod interrupt;
