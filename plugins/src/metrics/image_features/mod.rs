@@ -40,8 +40,8 @@ impl Architecture {
             Self::Inception => (
                 "EBIPLA_INCEPTION",
                 "pt_inception-2015-12-05-6726825d.pth, which \
-                 https://github.com/mseitzer/pytorch-fid/releases/tag/fid_weights offers, or a safetensors file with the \
-                 same names",
+                 https://github.com/mseitzer/pytorch-fid/releases/tag/fid_weights offers (the metric \
+                 `frechet_inception` takes other weights under the same names too, as .pth or safetensors)",
             ),
             Self::Vgg16 => (
                 "EBIPLA_VGG16",
