@@ -6,7 +6,7 @@ mod support;
 use ebipla_datasets as _;
 use ebipla_framework::{Kind, OptionSpec, OptionType, Registration, Registry};
 use ebipla_plugins as _;
-use support::Scratch;
+use support::{Scratch, data};
 
 fn plugins() -> Vec<&'static Registration> {
     let registry = Registry::collect().unwrap();
@@ -49,19 +49,55 @@ fn documented(owner: &str, options: &[OptionSpec]) {
     }
 }
 
+/// A folder with the small recipe, and with the files that the plugin needs.
+fn scratch_for(plugin: &Registration) -> Scratch {
+    let scratch = Scratch::with_small();
+    if reads_files(plugin) {
+        data::write(&scratch.path().join("data").join(plugin.name), plugin.name);
+    }
+    scratch
+}
+
+/// Data sets that are made up say how large they are.
+fn reads_files(plugin: &Registration) -> bool {
+    plugin.kind == Kind::Dataset && plugin.options().iter().all(|option| option.name != "size")
+}
+
 /// Options that set a plugin of this kind in the small recipe, with all 40 points in a batch, since some algorithms
 /// take nothing less. Metrics get a Gaussian model, about which even those that need a closed form know all.
 fn choose(plugin: &Registration) -> Vec<String> {
     let chosen = match plugin.kind {
         Kind::Metric => format!("evaluate.metrics.{}={{}}", plugin.name),
+        Kind::Dataset if reads_files(plugin) => format!("dataset={{name: {}, limit: 40}}", plugin.name),
         Kind::Dataset => format!("dataset={{name: {}, size: 40}}", plugin.name),
         kind => format!("{kind}.name={}", plugin.name),
     };
     let mut overrides = vec![chosen, "run.batch_size=40".into()];
-    if plugin.kind == Kind::Metric {
-        overrides.extend(["energy.name=quadratic".into(), "generator.name=identity".into()]);
+    match (plugin.kind, plugin.name) {
+        (Kind::Metric, _) => {
+            overrides.extend(["energy.name=quadratic".into(), "generator.name=identity".into()]);
+        }
+        (Kind::Generator, name) => overrides.extend(images_for(name)),
+        _ => {}
     }
     overrides
+}
+
+/// Images that an image generator makes, and a width with which that does not take long.
+fn images_for(generator: &str) -> Vec<String> {
+    let (channels, side) = match generator {
+        "conv_decoder" => return vec![images(3, 32)],
+        "svhn_generator" | "cifar10_generator" => (3, 32),
+        "celeba64_generator" => (3, 64),
+        "celeba_hq_generator" => (3, 256),
+        "small_generator" => (1, 28),
+        _ => return Vec::new(),
+    };
+    vec![images(channels, side), "generator.width=2".into()]
+}
+
+fn images(channels: u32, side: u32) -> String {
+    format!("dataset={{name: blobs, size: 40, channels: {channels}, image_size: {side}}}")
 }
 
 /// Metrics of images, which take weights that a user has to supply.
@@ -84,7 +120,7 @@ fn set(overrides: &[String]) -> Vec<&str> {
 #[test]
 fn every_plugin_builds_from_its_defaults_and_takes_a_step() {
     for plugin in plugins_that_build() {
-        let scratch = Scratch::with_small();
+        let scratch = scratch_for(plugin);
         let overrides = choose(plugin);
         let outcome = scratch.runner(&[&["check", "--recipe", "small.yaml"], &set(&overrides)[..]].concat());
         assert_eq!(
@@ -109,7 +145,7 @@ fn a_metric_without_its_weights_says_what_to_supply() {
 #[test]
 fn every_plugin_refuses_an_unknown_option() {
     for plugin in plugins() {
-        let scratch = Scratch::with_small();
+        let scratch = scratch_for(plugin);
         let mut overrides = choose(plugin);
         let section = match plugin.kind {
             Kind::Metric => format!("evaluate.metrics.{}", plugin.name),
@@ -127,7 +163,7 @@ fn every_plugin_refuses_an_unknown_option() {
 #[test]
 fn every_plugin_is_deterministic_under_a_seed() {
     for plugin in plugins_that_build() {
-        let scratch = Scratch::with_small();
+        let scratch = scratch_for(plugin);
         let overrides = choose(plugin);
         let mut arguments = set(&overrides);
         arguments.extend(["--set", "run.max_steps=2"]);

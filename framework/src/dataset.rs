@@ -12,7 +12,9 @@ pub enum Split {
 }
 
 /// Data points by index, as f32 tensors on the CPU.
-pub trait Dataset {
+///
+/// It is used from two threads: the next batch is read while the current one computes.
+pub trait Dataset: Send + Sync {
     /// Shape of one data point.
     fn shape(&self) -> &[i64];
 
@@ -31,6 +33,11 @@ pub trait Dataset {
     fn first(&self, split: Split, n: usize) -> anyhow::Result<Tensor> {
         let n = n.min(self.len(split)) as i64;
         self.get(split, &Tensor::arange(n, (tch::Kind::Int64, tch::Device::Cpu)))
+    }
+
+    /// The class of each point of a split (i64, on the CPU), where it has classes.
+    fn labels(&self, _split: Split) -> Option<Tensor> {
+        None
     }
 
     /// Log-density of the distribution that the data were drawn from at each row of `y`, in nats, where it is known

@@ -56,7 +56,9 @@ mod cache_folder;
 mod cli;
 mod dataset;
 mod device;
+mod disk;
 mod energy;
+pub mod fetch;
 mod generator;
 pub mod gradient;
 mod metric;
@@ -83,6 +85,7 @@ pub use algorithm::{Algorithm, Clouds, Step};
 pub use cache_folder::cache_folder;
 pub use cli::{Home, main};
 pub use dataset::{Dataset, Split};
+pub use disk::reserve;
 pub use energy::Energy;
 pub use generator::Generator;
 pub use inventory;
@@ -95,6 +98,7 @@ pub use prior_chains::{PriorChains, PriorChainsSection, Start};
 pub use prior_sampler::{Chains, PriorSampler};
 pub use random::{Draws, Random};
 pub use recipe::{Origin, Problem, Recipe, RecipeError};
+pub use record::write_whole;
 pub use registry::{
     Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Registration, Registry, Scope,
 };

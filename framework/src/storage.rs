@@ -1,17 +1,14 @@
 //! Decides where clouds of particles are kept: in memory, or beyond a budget in a file that is mapped.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use indicatif::BinaryBytes;
-use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
-use rustix::io::Errno;
 use tch::{Device, Kind, TchError, Tensor};
 
 use crate::device;
+use crate::disk::reserve;
 use crate::panics::without_stack;
 
 /// Where clouds are kept. All that are made with one storage count against its budget together.
@@ -124,21 +121,6 @@ fn map_new_file(folder: &Path, bytes: u64) -> anyhow::Result<Tensor> {
     // libtorch opens what it maps by name.
     let name = format!("/dev/fd/{}", file.as_raw_fd());
     Tensor::f_from_file(&name, true, numbers(bytes), (Kind::Float, Device::Cpu)).map_err(of_libtorch)
-}
-
-/// Takes the space at once: when a disk is found full by writing to mapped memory, the program dies of SIGBUS.
-fn reserve(mut file: &File, bytes: u64) -> anyhow::Result<()> {
-    let disk = fstatvfs(file)?;
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    // The call below would fill the disk to the brim before it fails.
-    ensure!(bytes <= free, "only {} are free there", BinaryBytes(free));
-    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
-        Err(Errno::OPNOTSUPP) => {
-            io::copy(&mut io::repeat(0).take(bytes), &mut file)?;
-        }
-        reserved => reserved?,
-    }
-    Ok(())
 }
 
 fn of_libtorch(error: TchError) -> anyhow::Error {

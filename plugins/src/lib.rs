@@ -2,6 +2,7 @@
 //!
 //! Nothing here is called by name: each file registers what it defines, and recipes choose.
 
+mod activation;
 mod algorithms;
 mod energies;
 mod generators;

@@ -1,6 +1,8 @@
 //! Runs the real program in a scratch folder.
 #![allow(dead_code)]
 
+pub mod data;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -60,6 +62,7 @@ impl Scratch {
         let mut command = Command::new(env!("CARGO_BIN_EXE_runner"));
         command
             .current_dir(self.path())
+            .env("EBIPLA_CACHE", self.path().join("cache"))
             .env_remove("RUST_LOG")
             .env_remove("RUST_BACKTRACE");
         command

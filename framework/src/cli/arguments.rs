@@ -25,6 +25,8 @@ pub enum Command {
     Check(CheckArguments),
     /// Measure a run's last checkpoint again
     Eval(EvalArguments),
+    /// Get the files of a data set: download, verify, unpack
+    Fetch(FetchArguments),
 }
 
 impl Command {
@@ -146,6 +148,18 @@ pub struct EvalArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+pub struct FetchArguments {
+    /// The data set
+    pub dataset: String,
+    /// A mirror's address, or a folder that has the files
+    #[arg(long, value_name = "URL_OR_DIR")]
+    pub from: Option<String>,
+    /// Where the files go [default: data/DATASET]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

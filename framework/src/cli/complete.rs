@@ -34,6 +34,9 @@ pub fn teach(line: Command, home: &Home) -> Command {
         .mut_subcommand("show", recipes_and_keys)
         .mut_subcommand("check", recipes_and_keys)
         .mut_subcommand("describe", names)
+        .mut_subcommand("fetch", |command| {
+            command.mut_arg("dataset", |arg| arg.add(ArgValueCandidates::new(fetchable)))
+        })
 }
 
 /// The plugins of the kind that stands before the cursor, or all of them.
@@ -51,6 +54,13 @@ fn plugin_names() -> Vec<CompletionCandidate> {
         .flat_map(|kind| registry.of_kind(kind).collect::<Vec<_>>());
     plugins
         .map(|plugin| CompletionCandidate::new(plugin.name).help(Some(plugin.summary().into())))
+        .collect()
+}
+
+fn fetchable() -> Vec<CompletionCandidate> {
+    let entries = crate::fetch::entries().into_iter();
+    entries
+        .map(|entry| CompletionCandidate::new(entry.name))
         .collect()
 }
 
@@ -80,7 +90,10 @@ fn override_keys(current: &OsStr) -> Vec<CompletionCandidate> {
 fn option_keys(path: &str, specs: &[OptionSpec], words: &mut Vec<String>) {
     for spec in specs {
         let path = format!("{path}.{}", spec.name);
-        option_keys(&path, &spec.options, words);
+        // What stands in a list has no key of its own.
+        if !matches!(spec.kind, OptionType::List(..)) {
+            option_keys(&path, &spec.options, words);
+        }
         match spec.kind.inner() {
             OptionType::Section | OptionType::Mapping => {}
             OptionType::Choice(choices) => {

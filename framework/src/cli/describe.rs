@@ -7,10 +7,10 @@ use super::{Program, print};
 use crate::recipe::Problem;
 use crate::registry::{OptionSpec, OptionType};
 
-/// No plugin has the name that was asked for.
+/// Nothing has the name that was asked for.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Unknown(Problem);
+pub struct Unknown(pub Problem);
 
 pub fn describe(program: &Program, arguments: &DescribeArguments) -> anyhow::Result<()> {
     let Some(plugin) = program.registry.find(arguments.kind, &arguments.name) else {

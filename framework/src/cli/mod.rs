@@ -5,6 +5,7 @@ mod check;
 mod complete;
 mod describe;
 mod eval;
+mod fetch;
 mod list;
 mod run;
 mod show;
@@ -101,6 +102,7 @@ fn dispatch(command: Command, home: Home) -> anyhow::Result<ExitCode> {
         Command::Describe(arguments) => describe::describe(&program, &arguments)?,
         Command::Show(arguments) => show::show(&program, &arguments)?,
         Command::Eval(arguments) => eval::eval(&program, &arguments)?,
+        Command::Fetch(arguments) => fetch::fetch(&arguments)?,
         Command::Check(arguments) => check::check(&program, &arguments)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -169,10 +169,19 @@ fn insert(values: &mut Dict, key: &str, text: &str, origin: &Origin, problems: &
         place = inner;
     }
     let value = match yaml::parse_value(text) {
-        Some(Value::Dict(tag, dict)) => Value::Dict(tag, dict),
+        Some(value) if has_keys(&value) => value,
         _ => Value::from(text),
     };
     place.insert(last.to_owned(), value);
+}
+
+/// Whether it is a mapping, or a list of some.
+fn has_keys(value: &Value) -> bool {
+    match value {
+        Value::Dict(..) => true,
+        Value::Array(_, items) => items.iter().any(has_keys),
+        _ => false,
+    }
 }
 
 /// When a layer changes a section's `name`, the options that earlier layers gave to the old plugin go with it.

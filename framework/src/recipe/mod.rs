@@ -101,7 +101,10 @@ impl Recipe {
     pub fn value(&self, key: &str) -> Option<&Value> {
         let mut parts = key.split('.');
         let first = self.values.get(parts.next()?)?;
-        parts.try_fold(first, |value, part| value.get(part))
+        parts.try_fold(first, |value, part| match value {
+            Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+            value => value.get(part),
+        })
     }
 
     /// A short hash of the resolved values, the seed and what does not change the numbers left out.

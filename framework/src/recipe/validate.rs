@@ -231,6 +231,13 @@ impl Checker<'_> {
                 Some(Value::Object(self.options(key, Some(raw), &spec.options)))
             }
             (None, OptionType::Section) => Some(Value::Object(self.options(key, None, &spec.options))),
+            (Some(Raw::Array(_, items)), OptionType::List(item, None)) if **item == OptionType::Section => {
+                let items = items.iter().enumerate().map(|(i, raw)| {
+                    let key = join(key, &i.to_string());
+                    Value::Object(self.options(&key, Some(raw), &spec.options))
+                });
+                Some(items.collect())
+            }
             (Some(raw), OptionType::Mapping) => Some(Value::Object(self.metrics(key, raw))),
             (Some(raw), _) => {
                 let origin = self.origin(raw, key);
@@ -328,7 +335,9 @@ impl Checker<'_> {
 
     /// A problem with a value that has been read already.
     fn complain(&mut self, key: &str, message: String) {
-        let origin = self.origins.iter().find(|(known, _)| known == key);
+        let below = |known: &str| known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+        let mut origins = self.origins.iter();
+        let origin = origins.find(|(known, _)| known == key || below(known));
         let origin = origin.map(|(_, origin)| origin.clone());
         self.problems.push(Problem::at(key, origin.as_ref(), message));
     }

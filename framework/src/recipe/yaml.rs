@@ -53,7 +53,7 @@ pub fn parse_value(text: &str) -> Option<Value> {
 /// A YAML node whose children know their line.
 enum Node {
     Scalar(Value),
-    List(Vec<Node>),
+    List(Vec<Spanned<Node>>),
     Map(Vec<(String, Spanned<Node>)>),
 }
 
@@ -66,7 +66,10 @@ fn plain(node: Node, path: &str, lines: &mut BTreeMap<String, u64>) -> Value {
     match node {
         Node::Scalar(value) => value,
         Node::List(items) => {
-            let items: Vec<_> = items.into_iter().map(|item| plain(item, path, lines)).collect();
+            let items = items.into_iter().enumerate();
+            let items: Vec<_> = items
+                .map(|(i, item)| spanned(item, join(path, &i.to_string()), lines))
+                .collect();
             Value::from(items)
         }
         Node::Map(entries) => Value::from(flatten(entries, path, lines)),
@@ -75,13 +78,17 @@ fn plain(node: Node, path: &str, lines: &mut BTreeMap<String, u64>) -> Value {
 
 fn flatten(entries: Vec<(String, Spanned<Node>)>, path: &str, lines: &mut BTreeMap<String, u64>) -> Dict {
     let mut dict = Dict::new();
-    for (key, spanned) in entries {
-        let path = join(path, &key);
-        lines.insert(path.clone(), spanned.referenced.line());
-        let value = plain(spanned.value, &path, lines);
+    for (key, node) in entries {
+        let value = spanned(node, join(path, &key), lines);
         dict.insert(key, value);
     }
     dict
+}
+
+fn spanned(node: Spanned<Node>, path: String, lines: &mut BTreeMap<String, u64>) -> Value {
+    let value = plain(node.value, &path, lines);
+    lines.insert(path, node.referenced.line());
+    value
 }
 
 /// `a` and `b` to `a.b`.
@@ -179,6 +186,15 @@ mod tests {
         let run = document.values["run"].as_dict().unwrap();
         assert_eq!(run["lr"].to_f64(), Some(0.01));
         assert_eq!(run["seed"].to_u128(), Some(3));
+    }
+
+    #[test]
+    fn items_of_a_list_go_by_their_number() {
+        let document = parse("layers:\n  - size: 3\n  - size: 4\n    name: last\n")
+            .map_err(|e| e.message)
+            .unwrap();
+        assert_eq!(document.lines["layers.0.size"], 2);
+        assert_eq!(document.lines["layers.1.name"], 4);
     }
 
     #[test]

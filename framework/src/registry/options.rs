@@ -33,7 +33,7 @@ pub enum OptionType {
     Choice(Vec<Choice>),
     /// A list, of a fixed length where one is given.
     List(Box<OptionType>, Option<u64>),
-    /// A nested section, whose options are [`OptionSpec::options`].
+    /// A nested section, whose options are [`OptionSpec::options`]. A list of sections has those of an item there.
     Section,
     /// A mapping from names to sections that somebody else knows.
     Mapping,
@@ -108,6 +108,7 @@ impl fmt::Display for OptionType {
                 f.write_str(&words.join(" | "))
             }
             Self::List(item, Some(length)) => write!(f, "list of {length} × {item}"),
+            Self::List(item, None) if **item == Self::Section => f.write_str("list of sections"),
             Self::List(item, None) => write!(f, "list of {item}"),
             Self::Section => f.write_str("section"),
             Self::Mapping => f.write_str("mapping"),
@@ -215,7 +216,7 @@ pub(crate) fn options_of(schema: &Value) -> Vec<OptionSpec> {
 fn option_of(name: &str, schema: &Map<String, Value>) -> OptionSpec {
     let (doc, unit) = split_unit(&text(schema, "description"));
     let nested = nullable(schema).unwrap_or_else(|| schema.clone());
-    let mut options = options_of(&Value::Object(nested));
+    let mut options = options_of(nested.get("items").unwrap_or(&Value::Object(nested.clone())));
     if let Some(default) = schema.get("default") {
         take_defaults(&mut options, default);
     }
@@ -294,6 +295,8 @@ mod tests {
         betas: [f64; 2],
         /// Nested, or none.
         inner: Option<Inner>,
+        /// Nested, any number of them.
+        many: Vec<Inner>,
     }
 
     #[derive(Serialize, Deserialize, JsonSchema)]
@@ -319,6 +322,7 @@ mod tests {
                 way: Way::Down,
                 betas: [0.5, 0.999],
                 inner: None,
+                many: Vec::new(),
             }
         }
     }
@@ -355,6 +359,8 @@ mod tests {
         assert_eq!(rows[4].3, "section, or null");
         assert_eq!(rows[4].4, Some(Value::Null));
         assert_eq!(options[4].options[0].default, None, "`size` has no default");
+        assert_eq!(rows[5].3, "list of sections");
+        assert_eq!(options[5].options[0].name, "size");
         assert_eq!(summary(schema.as_value()), "A struct for tests.");
     }
 }

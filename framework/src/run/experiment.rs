@@ -1,10 +1,12 @@
 //! Builds everything a recipe names, and takes steps with it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use tch::{Device, Tensor};
 
+use super::batches::{Batch, Batches};
 use super::findings::{Findings, Measured};
 use crate::recipe::ParticleDevice;
 use crate::{
@@ -17,7 +19,8 @@ use crate::{
 pub struct Experiment {
     pub recipe: Recipe,
     pub device: Device,
-    pub dataset: Box<dyn Dataset>,
+    pub dataset: Arc<dyn Dataset>,
+    batches: Batches,
     pub model: Model,
     prior_chains: PriorChains,
     /// For evaluation, where it is not that of the training.
@@ -27,11 +30,8 @@ pub struct Experiment {
     energy_optimizer: Optimizer,
     generator_optimizer: Optimizer,
     random: Random,
-    batch_size: usize,
     /// Whether it was built on a handful of data points.
     tiny: bool,
-    /// The data order of the epoch that it belongs to.
-    order: Option<(u64, Tensor)>,
 }
 
 /// How much of the data to build for.
@@ -94,7 +94,8 @@ impl Experiment {
             count: dataset.len(Split::Train),
             shape: dataset.shape().to_vec(),
         };
-        let batch_size = scope.batch_size;
+        let dataset: Arc<dyn Dataset> = Arc::from(dataset);
+        let batches = Batches::new(dataset.clone(), scope.batch_size)?;
 
         let generator: Box<dyn Generator> = build_of_kind(&recipe, registry, &mut scope)?;
         scope.latent_dim = generator.latent_dim();
@@ -118,6 +119,7 @@ impl Experiment {
         Ok(Self {
             device,
             dataset,
+            batches,
             energy_optimizer: Optimizer::new(recipe.optimizer.energy.clone(), energy.parameters().tensors()),
             generator_optimizer: Optimizer::new(
                 recipe.optimizer.generator.clone(),
@@ -133,16 +135,14 @@ impl Experiment {
             algorithm,
             metrics,
             random,
-            batch_size,
             tiny: size == Size::Tiny,
-            order: None,
             recipe,
         })
     }
 
     /// Mini-batches in one pass over the data, a ragged last one included.
     pub fn steps_per_epoch(&self) -> u64 {
-        self.dataset.len(Split::Train).div_ceil(self.batch_size) as u64
+        self.batches.per_epoch()
     }
 
     /// How many steps the recipe asks for.
@@ -154,8 +154,8 @@ impl Experiment {
     /// Takes step number `k`, counted from 0.
     pub fn step(&mut self, k: u64) -> anyhow::Result<Scalars> {
         let epoch = k / self.steps_per_epoch();
-        let indices = self.batch_indices(epoch, k % self.steps_per_epoch());
-        let data = self.dataset.get(Split::Train, &indices)?.to_device(self.device);
+        let Batch { indices, data } = self.batches.get(k, &mut self.random)?;
+        let data = data.to_device(self.device);
         self.energy_optimizer.set_epoch(epoch);
         self.generator_optimizer.set_epoch(epoch);
         let mut scalars = self
@@ -178,21 +178,6 @@ impl Experiment {
             self.generator_optimizer.learning_rate(),
         );
         Ok(scalars)
-    }
-
-    fn batch_indices(&mut self, epoch: u64, batch: u64) -> Tensor {
-        let count = self.dataset.len(Split::Train) as i64;
-        if self.order.as_ref().is_none_or(|(of, _)| *of != epoch) {
-            let order = self.random.stream("data_order", epoch).permutation(count);
-            self.order = Some((epoch, order));
-        }
-        let order = self
-            .order
-            .as_ref()
-            .map(|(_, order)| order.shallow_clone())
-            .unwrap_or_default();
-        let start = batch as i64 * self.batch_size as i64;
-        order.narrow(0, start, (self.batch_size as i64).min(count - start))
     }
 
     /// Measures every metric that the recipe asks for.
@@ -384,6 +369,11 @@ impl Dataset for Head {
 
     fn get(&self, split: Split, indices: &Tensor) -> anyhow::Result<Tensor> {
         self.whole.get(split, indices)
+    }
+
+    fn labels(&self, split: Split) -> Option<Tensor> {
+        let labels = self.whole.labels(split)?;
+        Some(labels.narrow(0, 0, self.len(split) as i64))
     }
 
     fn log_density(&self, y: &Tensor) -> Option<Tensor> {

@@ -1,5 +1,6 @@
 //! Runs an experiment from a checked recipe to its folder of results.
 
+mod batches;
 mod checkpoint;
 mod experiment;
 mod findings;

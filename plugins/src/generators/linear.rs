@@ -4,7 +4,7 @@ use ebipla_framework::prelude::*;
 
 use crate::linear_layer::LinearLayer;
 
-/// One linear layer: g(x) = xWᵀ + b.
+/// One linear layer: g(x) = xWᵀ + b, in the shape of the data.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Linear {
@@ -23,12 +23,7 @@ impl Plugin for Linear {
     type Builds = dyn Generator;
 
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Generator>> {
-        let [outputs] = scope.data.shape[..] else {
-            anyhow::bail!(
-                "takes data that are vectors, found the shape {:?}",
-                scope.data.shape
-            );
-        };
+        let outputs = scope.data.shape.iter().product();
         let mut parameters = Parameters::new();
         let latent_dim = i64::from(self.latent_dim);
         let mut draws = scope.random.stream("generator_initialisation", 0);
@@ -43,6 +38,7 @@ impl Plugin for Linear {
             parameters,
             layer,
             latent_dim,
+            shape: [&[-1], &scope.data.shape[..]].concat(),
         }))
     }
 }
@@ -51,6 +47,8 @@ struct LinearGenerator {
     parameters: Parameters,
     layer: LinearLayer,
     latent_dim: i64,
+    /// Shape of a stack of points, however many.
+    shape: Vec<i64>,
 }
 
 impl Generator for LinearGenerator {
@@ -63,7 +61,7 @@ impl Generator for LinearGenerator {
     }
 
     fn generate(&self, x: &Tensor) -> Tensor {
-        self.layer.forward(x)
+        self.layer.forward(x).view(&self.shape[..])
     }
 }
 

@@ -1,4 +1,5 @@
 //! Generators.
 
+pub mod conv_decoder;
 pub mod identity;
 pub mod linear;

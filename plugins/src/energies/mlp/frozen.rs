@@ -28,7 +28,7 @@ impl<'a> FrozenMlp<'a> {
         let tilt = energy.config.tilt.map_or(0.0, |s| (s * s).recip() as f32);
         Some(Self {
             energy,
-            network: Network::new(inputs, &hidden, last, energy.config.activation, tilt),
+            network: Network::new(inputs, &hidden, last, energy.nonlinearity, tilt),
         })
     }
 }

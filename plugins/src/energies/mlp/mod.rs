@@ -1,13 +1,12 @@
 //! A multi-layer perceptron as energy, with its gradient by hand.
 
-mod activation;
 mod frozen;
 mod tiles;
 
 use ebipla_framework::prelude::*;
 
-use self::activation::Activation;
 use self::frozen::FrozenMlp;
+use crate::activation::{Activation, Nonlinearity, SLOPE};
 use crate::linear_layer::LinearLayer;
 
 /// Multi-layer perceptron: latent → hidden × layers → 1, optionally with a Gaussian tilt.
@@ -22,6 +21,9 @@ pub struct Mlp {
     layers: u32,
     /// Activation after each hidden layer.
     activation: Activation,
+    /// leaky_relu: slope where its argument is negative. [1]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    slope: f64,
     /// Adds ½‖x‖²/s² with this s to the energy; null adds nothing. [latent units]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     tilt: Option<f64>,
@@ -33,6 +35,7 @@ impl Default for Mlp {
             hidden: 200,
             layers: 2,
             activation: Activation::LeakyRelu,
+            slope: SLOPE,
             tilt: None,
         }
     }
@@ -65,6 +68,7 @@ impl Plugin for Mlp {
             .collect();
         let last = layers.remove(layers.len() - 1);
         Ok(Box::new(MlpEnergy {
+            nonlinearity: self.activation.with_slope(self.slope),
             config: self,
             parameters,
             hidden: layers,
@@ -75,6 +79,7 @@ impl Plugin for Mlp {
 
 struct MlpEnergy {
     config: Mlp,
+    nonlinearity: Nonlinearity,
     parameters: Parameters,
     hidden: Vec<LinearLayer>,
     last: LinearLayer,
@@ -86,11 +91,9 @@ impl Energy for MlpEnergy {
     }
 
     fn energy(&self, x: &Tensor) -> Tensor {
-        let activation = self.config.activation;
-        let features = self
-            .hidden
-            .iter()
-            .fold(x.shallow_clone(), |x, layer| activation.apply(&layer.forward(&x)));
+        let features = self.hidden.iter().fold(x.shallow_clone(), |x, layer| {
+            self.nonlinearity.apply(&layer.forward(&x))
+        });
         self.head(&features, x)
     }
 
@@ -122,7 +125,7 @@ impl MlpEnergy {
         let mut before_activation = Vec::with_capacity(self.hidden.len());
         for layer in &self.hidden {
             let z = layer.forward(&features);
-            features = self.config.activation.apply(&z);
+            features = self.nonlinearity.apply(&z);
             before_activation.push(z);
         }
         (features, before_activation)
@@ -140,11 +143,7 @@ impl MlpEnergy {
     fn backward(&self, x: &Tensor, features: &Tensor, before_activation: &[Tensor]) -> Tensor {
         let mut upstream = self.last.weight.expand_as(features);
         for (layer, z) in self.hidden.iter().zip(before_activation).rev() {
-            upstream = self
-                .config
-                .activation
-                .backward(z, &upstream)
-                .matmul(&layer.weight);
+            upstream = self.nonlinearity.backward(z, &upstream).matmul(&layer.weight);
         }
         match self.config.tilt {
             Some(s) => upstream + x / (s * s),
@@ -158,6 +157,9 @@ inventory::submit! { Registration::of::<Mlp>("mlp") }
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use std::collections::HashMap;
+    use std::path::Path;
 
     use super::*;
     use ebipla_framework::{Random, gradient};
@@ -182,6 +184,7 @@ mod tests {
                     hidden: 17,
                     layers: 3,
                     activation,
+                    slope: 0.3,
                     tilt,
                 };
                 let energy = build(config, 5);
@@ -208,8 +211,80 @@ mod tests {
 
     #[test]
     fn the_image_energy_has_the_published_number_of_parameters() {
-        let energy = build(Mlp::default(), 100);
-        assert_eq!(energy.parameters().count(), 60_601);
+        for (latent_dim, count) in [(100, 60_601), (128, 66_201)] {
+            assert_eq!(build(Mlp::default(), latent_dim).parameters().count(), count);
+        }
+    }
+
+    /// Against what PyTorch itself computes; `plugins/golden/make.py` wrote the files. Sums are at most of 12·9 f32
+    /// numbers, each of which is rounded to 2⁻²⁴ of itself: 108·2⁻²⁴ = 6e-6.
+    #[test]
+    fn agrees_with_pytorch() {
+        let golden = |file: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(file);
+        let read = Tensor::read_safetensors(golden("mlp.safetensors")).unwrap();
+        let expected: HashMap<_, _> = read.into_iter().collect();
+        for (activation, word) in [(Activation::LeakyRelu, "leaky_relu"), (Activation::Gelu, "gelu")] {
+            let config = Mlp {
+                hidden: 9,
+                activation,
+                tilt: Some(1.0),
+                ..Mlp::default()
+            };
+            let energy = build(config, 7);
+            energy
+                .parameters()
+                .load(&golden("mlp_weights.safetensors"))
+                .unwrap();
+            let x = gradient::leaf(&expected["x"]);
+            let output = energy.energy(&x);
+            let names = ["x"]
+                .into_iter()
+                .chain(energy.parameters().named().map(|(name, _)| name));
+            let inputs: Vec<_> = std::iter::once(x.shallow_clone())
+                .chain(energy.parameters().tensors())
+                .collect();
+            let gradients = gradient::gradients(&output, &inputs);
+            let by_hand = energy.gradient(&expected["x"]);
+            let found = names.zip(gradients).chain([("x", by_hand)]);
+            let found = found.map(|(name, tensor)| (format!("{word}.gradient.{name}"), tensor));
+            for (name, found) in found.chain([(format!("{word}.output"), output)]) {
+                let scale = expected[&name].abs().max().double_value(&[]);
+                assert!(
+                    found.allclose(&expected[&name], 0.0, 6e-6 * scale, false),
+                    "{name}"
+                );
+            }
+        }
+    }
+
+    /// By hand: weights that are all ½ and biases that are all −1 make each unit of the first layer
+    /// z = ½·(x₁ + x₂) − 1, of the second ½·3·a(z) − 1, and so on.
+    #[test]
+    fn layers_activation_and_tilt_are_where_they_belong() {
+        let config = Mlp {
+            hidden: 3,
+            tilt: Some(1.0),
+            ..Mlp::default()
+        };
+        let energy = build(config, 2);
+        for (name, tensor) in energy.parameters().named() {
+            let value = if name.ends_with("bias") { -1.0 } else { 0.5 };
+            let _ = tensor.detach().fill_(value);
+        }
+        let leaky = |z: f64| if z > 0.0 { z } else { 0.2 * z };
+        let expected = |x: [f64; 2]| {
+            let first = leaky(0.5 * (x[0] + x[1]) - 1.0);
+            let second = leaky(1.5 * first - 1.0);
+            1.5 * second - 1.0 + 0.5 * (x[0] * x[0] + x[1] * x[1])
+        };
+        for x in [[4.0, 2.0], [1.5, 1.0], [-3.0, 0.5]] {
+            let found = energy.energy(&Tensor::from_slice(&x).to_kind(Kind::Float).view([1, 2]));
+            // Each of the numbers is below 16, so that a rounding is at most 2⁻²⁰; there are a dozen.
+            assert!(
+                (found.double_value(&[0]) - expected(x)).abs() < 12.0 * 2f64.powi(-20),
+                "{x:?}"
+            );
+        }
     }
 
     /// PyTorch's default: uniform on ±1/√inputs, so the variance is 1/(3·inputs).

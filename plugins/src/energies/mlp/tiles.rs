@@ -3,7 +3,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::activation::Activation;
+use crate::activation::Nonlinearity;
 
 /// Outputs of a layer that are computed together: with two vectors of points each they fill the registers.
 const BLOCK: usize = 6;
@@ -15,7 +15,7 @@ pub struct Network {
     hidden: Vec<Layer>,
     last: Vec<f32>,
     last_bias: f32,
-    activation: Activation,
+    activation: Nonlinearity,
     tilt: f32,
     inputs: usize,
 }
@@ -44,7 +44,13 @@ pub struct Weights {
 
 impl Network {
     /// `hidden` layers from first to last, then a linear one with a single output.
-    pub fn new(inputs: usize, hidden: &[Weights], last: Weights, activation: Activation, tilt: f32) -> Self {
+    pub fn new(
+        inputs: usize,
+        hidden: &[Weights],
+        last: Weights,
+        activation: Nonlinearity,
+        tilt: f32,
+    ) -> Self {
         Self {
             hidden: hidden.iter().map(Layer::new).collect(),
             last: last.weight,

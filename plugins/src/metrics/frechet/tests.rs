@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Mutex;
 
 use ebipla_framework::{Chains, Model, Random};
 use tch::{Device, Kind};
@@ -212,7 +213,7 @@ impl PriorSampler for Still {
     }
 }
 
-struct Given(Tensor);
+struct Given(Mutex<Tensor>);
 
 impl Dataset for Given {
     fn shape(&self) -> &[i64] {
@@ -220,11 +221,11 @@ impl Dataset for Given {
     }
 
     fn len(&self, _: Split) -> usize {
-        self.0.size()[0] as usize
+        self.0.lock().unwrap().size()[0] as usize
     }
 
     fn get(&self, _: Split, indices: &Tensor) -> anyhow::Result<Tensor> {
-        Ok(self.0.index_select(0, indices))
+        Ok(self.0.lock().unwrap().index_select(0, indices))
     }
 }
 
@@ -250,7 +251,7 @@ impl Setting {
             sigma: 10.0,
         };
         let mut setting = Self {
-            dataset: Given(Tensor::zeros([1, 3, 4, 4], tch::kind::FLOAT_CPU)),
+            dataset: Given(Mutex::new(Tensor::zeros([1, 3, 4, 4], tch::kind::FLOAT_CPU))),
             cache: tempfile::tempdir().unwrap(),
             model,
         };
@@ -258,7 +259,8 @@ impl Setting {
             let blocks = [(1000, 0), (500, 1)].map(|(n, block)| subject.latents(n, block).unwrap());
             Tensor::cat(&blocks, 0)
         });
-        setting.dataset = Given(setting.model.generator.generate(&latents) + shift / 127.5);
+        let images = setting.model.generator.generate(&latents) + shift / 127.5;
+        setting.dataset = Given(Mutex::new(images));
         setting
     }
 
@@ -339,7 +341,7 @@ fn training_images_are_looked_at_once_for_all_runs() {
     assert_eq!(seen.get(), 2 * SAMPLES);
 
     // Other images, however few, other weights, another selection: each has moments of its own.
-    let _ = setting.dataset.0.get(SAMPLES - 1).fill_(0.5);
+    let _ = setting.dataset.0.lock().unwrap().get(SAMPLES - 1).fill_(0.5);
     let (metric, _) = setting.metric();
     assert_ne!(setting.measure(&metric), first);
     let (mut metric, _) = setting.metric();

@@ -1,6 +1,8 @@
 //! The quadrature against closed forms, and against a plain sum over a fine grid.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Mutex;
+
 use ebipla_framework::{DataFacts, Model, Random};
 use serde_json::{Value, json};
 
@@ -11,7 +13,7 @@ use crate::generators::identity::Identity;
 use crate::generators::linear::Linear;
 
 /// Held-out points, with a log-density of −1 everywhere.
-struct Points(Tensor);
+struct Points(Mutex<Tensor>);
 
 impl Dataset for Points {
     fn shape(&self) -> &[i64] {
@@ -19,11 +21,11 @@ impl Dataset for Points {
     }
 
     fn len(&self, _: Split) -> usize {
-        self.0.size()[0] as usize
+        self.0.lock().unwrap().size()[0] as usize
     }
 
     fn get(&self, _: Split, indices: &Tensor) -> anyhow::Result<Tensor> {
-        Ok(self.0.index_select(0, indices))
+        Ok(self.0.lock().unwrap().index_select(0, indices))
     }
 
     fn log_density(&self, y: &Tensor) -> Option<Tensor> {
@@ -94,7 +96,7 @@ fn measure(model: &Model, points: &Tensor) -> [f64; 3] {
     let scalars = LogLikelihood::default().measure(Subject {
         model,
         prior_sampler: &NoChains,
-        dataset: &Points(points.copy()),
+        dataset: &Points(Mutex::new(points.copy())),
         device: Device::Cpu,
         random: &mut Random::new(1),
         quick: false,

@@ -1,4 +1,4 @@
-//! The activations of a multi-layer perceptron, on tensors and on plain numbers.
+//! The activations of the networks, on tensors and on plain numbers.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
 
@@ -11,32 +11,54 @@ pub enum Activation {
     Silu,
     /// max(0, z).
     Relu,
-    /// max(0.2z, z).
+    /// z where it is positive, slope·z elsewhere.
     LeakyRelu,
     /// z·Φ(z), Φ the standard normal distribution function.
     Gelu,
 }
 
-const LEAK: f64 = 0.2;
+/// The slope of [`Activation::LeakyRelu`] in Pang et al. 2020 and in the paper.
+pub const SLOPE: f64 = 0.2;
 
 impl Activation {
+    /// With the slope that a leaky one has where z is negative.
+    pub fn with_slope(self, slope: f64) -> Nonlinearity {
+        match self {
+            Activation::Silu => Nonlinearity::Silu,
+            Activation::Relu => Nonlinearity::Relu,
+            Activation::LeakyRelu => Nonlinearity::LeakyRelu(slope),
+            Activation::Gelu => Nonlinearity::Gelu,
+        }
+    }
+}
+
+/// An activation with all that it takes to compute it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Nonlinearity {
+    Silu,
+    Relu,
+    LeakyRelu(f64),
+    Gelu,
+}
+
+impl Nonlinearity {
     pub fn apply(self, z: &Tensor) -> Tensor {
         match self {
-            Activation::Silu => z.silu(),
-            Activation::Relu => z.relu(),
-            // tch's own leaky_relu fixes the slope to 0.01.
-            Activation::LeakyRelu => z.maximum(&(z * LEAK)),
-            Activation::Gelu => z.gelu("none"),
+            Nonlinearity::Silu => z.silu(),
+            Nonlinearity::Relu => z.relu(),
+            // tch's own leaky_relu fixes the slope to 0.01; PReLU is the same with the slope as a tensor.
+            Nonlinearity::LeakyRelu(slope) => z.prelu(&Tensor::full([1], slope, (z.kind(), z.device()))),
+            Nonlinearity::Gelu => z.gelu("none"),
         }
     }
 
     /// `upstream` times the derivative at `z`.
     pub fn backward(self, z: &Tensor, upstream: &Tensor) -> Tensor {
         match self {
-            Activation::Silu => z.silu_backward(upstream),
-            Activation::Relu => z.threshold_backward(upstream, 0.0),
-            Activation::LeakyRelu => z.leaky_relu_backward(upstream, LEAK, false),
-            Activation::Gelu => z.gelu_backward(upstream, "none"),
+            Nonlinearity::Silu => z.silu_backward(upstream),
+            Nonlinearity::Relu => z.threshold_backward(upstream, 0.0),
+            Nonlinearity::LeakyRelu(slope) => z.leaky_relu_backward(upstream, slope, false),
+            Nonlinearity::Gelu => z.gelu_backward(upstream, "none"),
         }
     }
 
@@ -46,17 +68,20 @@ impl Activation {
     #[inline(always)]
     pub fn apply_with_slopes(self, z: &mut [f32], slopes: &mut [f32]) {
         match self {
-            Activation::Silu => each(z, slopes, |z| {
+            Nonlinearity::Silu => each(z, slopes, |z| {
                 let sigmoid = 1.0 / (1.0 + exp(-z));
                 let value = z * sigmoid;
                 (value, (1.0 - sigmoid).mul_add(value, sigmoid))
             }),
-            Activation::Relu => each(z, slopes, |z| (z.max(0.0), if z > 0.0 { 1.0 } else { 0.0 })),
-            Activation::LeakyRelu => {
-                let leak = LEAK as f32;
-                each(z, slopes, |z| (z.max(leak * z), if z > 0.0 { 1.0 } else { leak }));
+            Nonlinearity::Relu => each(z, slopes, |z| (z.max(0.0), if z > 0.0 { 1.0 } else { 0.0 })),
+            Nonlinearity::LeakyRelu(slope) => {
+                let slope = slope as f32;
+                each(z, slopes, |z| {
+                    let slope = if z > 0.0 { 1.0 } else { slope };
+                    (slope * z, slope)
+                });
             }
-            Activation::Gelu => each(z, slopes, |z| {
+            Nonlinearity::Gelu => each(z, slopes, |z| {
                 let density = exp(-0.5 * z * z);
                 let below = normal_cdf(z, density);
                 (z * below, (z * 0.398_942_3).mul_add(density, below))

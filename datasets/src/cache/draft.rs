@@ -1,0 +1,101 @@
+//! Writes a cache: points may come in any order and from several threads.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, ensure};
+use ebipla_framework::reserve;
+use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
+
+use super::Layout;
+use super::header::{HEADER, encode};
+
+/// A cache that is to be written.
+pub struct Draft<'a> {
+    path: &'a Path,
+    key: [u8; 32],
+    name: &'a str,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(path: &'a Path, key: [u8; 32], name: &'a str) -> Self {
+        Self { path, key, name }
+    }
+
+    /// Takes the space for all points.
+    pub fn begin(&self, layout: Layout) -> anyhow::Result<Writer> {
+        let (labels, end) = layout.ends()?;
+        let file = File::create(self.path)?;
+        reserve(&file, end).with_context(|| {
+            format!(
+                "{} points take {}; EBIPLA_CACHE chooses another disk",
+                layout.count,
+                BinaryBytes(end)
+            )
+        })?;
+        let style = "{prefix} {wide_bar:.cyan/dim} {pos}/{len}  {per_sec}  ETA {eta}";
+        let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::new(layout.count as u64).with_style(style);
+        Ok(Writer {
+            file,
+            labels,
+            written: AtomicUsize::new(0),
+            bar: bar.with_prefix(self.name.to_owned()),
+            key: self.key,
+            layout,
+        })
+    }
+}
+
+/// Takes the points of a cache.
+pub struct Writer {
+    file: File,
+    layout: Layout,
+    key: [u8; 32],
+    /// Where the labels begin.
+    labels: u64,
+    written: AtomicUsize,
+    /// Hidden where there is no terminal.
+    bar: ProgressBar,
+}
+
+impl Writer {
+    /// Writes whole points, one after the other, from number `first` on.
+    pub fn put(&self, first: usize, points: &[u8]) -> anyhow::Result<()> {
+        let size = self.layout.point_bytes();
+        let count = points.len() / size;
+        ensure!(
+            points.len() == count * size && first + count <= self.layout.count,
+            "{} bytes at point {first} do not fit into {:?}",
+            points.len(),
+            self.layout
+        );
+        let at = HEADER as u64 + first as u64 * size as u64;
+        self.file.write_all_at(points, at)?;
+        self.written.fetch_add(count, Ordering::Relaxed);
+        self.bar.inc(count as u64);
+        Ok(())
+    }
+
+    /// Writes the labels of points from number `first` on.
+    pub fn put_labels(&self, first: usize, labels: &[u8]) -> anyhow::Result<()> {
+        ensure!(
+            self.layout.labelled && first + labels.len() <= self.layout.count,
+            "{} labels at point {first} do not fit into {:?}",
+            labels.len(),
+            self.layout
+        );
+        Ok(self.file.write_all_at(labels, self.labels + first as u64)?)
+    }
+
+    /// Says that everything is there.
+    pub fn finish(self) -> anyhow::Result<()> {
+        self.bar.finish_and_clear();
+        let (written, count) = (self.written.into_inner(), self.layout.count);
+        ensure!(written == count, "{written} of {count} points were written");
+        self.file.write_all_at(&encode(&self.layout, self.key), 0)?;
+        Ok(())
+    }
+}

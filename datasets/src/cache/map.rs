@@ -1,0 +1,68 @@
+//! Reads a cache through a memory map: what is not used takes no memory.
+
+use std::fs::File;
+use std::path::Path;
+
+use memmap2::Mmap;
+
+use super::header::{HEADER, decode};
+use super::{Element, Layout};
+
+/// Points, and perhaps their labels, in a file.
+pub struct Cache {
+    layout: Layout,
+    map: Mmap,
+    /// Where the labels begin.
+    labels: usize,
+}
+
+impl Cache {
+    /// `None` where there is no file, or one that was not made for this key, or not all of one.
+    #[allow(unsafe_code)]
+    pub(super) fn open(path: &Path, key: [u8; 32]) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        // Safety: caches are written under another name and never changed once they have theirs; a new one takes the
+        // name, not the file.
+        let map = unsafe { Mmap::map(&file) }.ok()?;
+        let layout = decode(map.get(..HEADER)?, key)?;
+        let (labels, end) = layout.ends().ok()?;
+        (map.len() as u64 == end).then_some(Self {
+            labels: labels as usize,
+            layout,
+            map,
+        })
+    }
+
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        self.layout.count
+    }
+
+    /// Writes point number `i` into `values`.
+    pub fn read(&self, i: usize, values: &mut [f32]) {
+        let size = self.layout.point_bytes();
+        let start = HEADER + i * size;
+        let bytes = &self.map[start..start + size];
+        match self.layout.element {
+            Element::U8 => {
+                for (value, byte) in values.iter_mut().zip(bytes) {
+                    *value = f32::from(*byte) / 127.5 - 1.0;
+                }
+            }
+            Element::F32 => {
+                for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
+                    *value = f32::from_le_bytes(*bytes);
+                }
+            }
+        }
+    }
+
+    /// The label of every point.
+    pub fn labels(&self) -> Option<&[u8]> {
+        self.layout.labelled.then(|| &self.map[self.labels..])
+    }
+}

@@ -1,0 +1,114 @@
+//! Fashion-MNIST: pictures of clothes in the files of MNIST.
+
+use std::path::{Path, PathBuf};
+
+use ebipla_framework::cache_folder;
+use ebipla_framework::fetch::{Fetch, How, Remote};
+use ebipla_framework::prelude::*;
+
+use crate::cached::Cached;
+use crate::mnist::{IdxFiles, SIZE};
+use crate::subset::Subset;
+
+/// Fashion-MNIST: 28×28 grey images of clothes; validation is its test set.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FashionMnist {
+    /// The folder with train-images-idx3-ubyte, train-labels-idx1-ubyte and the same with t10k, each perhaps with .gz.
+    path: PathBuf,
+    /// Side of an image; beyond 28 there is a black border. [pixels]
+    #[schemars(range(min = 28, max = 1024))]
+    image_size: usize,
+    /// Training points kept at most; null keeps all. [points]
+    #[schemars(range(min = 1))]
+    limit: Option<usize>,
+    /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    subset_seed: Option<u64>,
+    /// The classes that are trained on, from 0 (T-shirt) to 9 (ankle boot); null takes all.
+    labels: Option<Vec<u8>>,
+    /// Classes that are not trained on.
+    exclude_labels: Vec<u8>,
+}
+
+impl Default for FashionMnist {
+    fn default() -> Self {
+        Self {
+            path: "data/fashion_mnist".into(),
+            image_size: SIZE,
+            limit: None,
+            subset_seed: None,
+            labels: None,
+            exclude_labels: Vec::new(),
+        }
+    }
+}
+
+impl Plugin for FashionMnist {
+    type Builds = dyn Dataset;
+
+    fn check(&self) -> Vec<Complaint> {
+        self.subset().complaints(10)
+    }
+
+    fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Dataset>> {
+        Ok(Box::new(self.open(&cache_folder()?)?))
+    }
+}
+
+impl FashionMnist {
+    fn open(&self, caches: &Path) -> anyhow::Result<Cached> {
+        let files = IdxFiles {
+            name: "fashion_mnist",
+            folder: &self.path,
+            image_size: self.image_size,
+            advice: "`runner fetch fashion_mnist` gets it, dataset.path says where else it is",
+        };
+        files.open(caches, &self.subset())
+    }
+
+    fn subset(&self) -> Subset<'_> {
+        Subset {
+            limit: self.limit,
+            seed: self.subset_seed,
+            labels: self.labels.as_deref(),
+            exclude: &self.exclude_labels,
+        }
+    }
+}
+
+inventory::submit! { Registration::of::<FashionMnist>("fashion_mnist") }
+
+inventory::submit! {
+    Fetch {
+        name: "fashion_mnist",
+        how: How::Files {
+            base: "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+            files: &[
+                Remote {
+                    name: "train-images-idx3-ubyte.gz",
+                    md5: "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+                    bytes: 26_421_880,
+                    folder: None,
+                },
+                Remote {
+                    name: "train-labels-idx1-ubyte.gz",
+                    md5: "25c81989df183df01b3e8a0aad5dffbe",
+                    bytes: 29_515,
+                    folder: None,
+                },
+                Remote {
+                    name: "t10k-images-idx3-ubyte.gz",
+                    md5: "bef4ecab320f06d8554ea6380940ec79",
+                    bytes: 4_422_102,
+                    folder: None,
+                },
+                Remote {
+                    name: "t10k-labels-idx1-ubyte.gz",
+                    md5: "bb300cfdad3c16e7a12a480ee83cd310",
+                    bytes: 5_148,
+                    folder: None,
+                },
+            ],
+        },
+    }
+}
