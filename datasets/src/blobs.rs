@@ -2,7 +2,9 @@
 
 use ebipla_framework::Random;
 use ebipla_framework::prelude::*;
-use tch::{Device, Kind};
+use tch::Device;
+
+use crate::gather::gather;
 
 /// Square images of three soft coloured blobs each on black, in [−1, 1].
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -44,16 +46,17 @@ impl Plugin for Blobs {
 }
 
 /// Blobs in each image.
-const COUNT: i64 = 3;
+const COUNT: usize = 3;
 /// Standard deviations of a blob, as shares of the side.
 const RADII: (f64, f64) = (0.08, 0.2);
 
 impl Blobs {
     fn images(&self) -> Images {
         let mut random = Random::new(self.seed);
+        let channels = self.channels as usize;
         let mut split = |split: &str, count: usize| {
             let mut draws = random.stream(&format!("blobs/{split}"), 0);
-            Drawn::new(count as i64, self.channels.into(), &mut draws)
+            draw(count, channels, &mut draws)
         };
         let side = i64::from(self.image_size);
         Images {
@@ -64,50 +67,71 @@ impl Blobs {
     }
 }
 
-/// What was drawn for each image of a split. The pixels follow from it when they are asked for, so that a large set
-/// takes no memory.
-struct Drawn {
-    /// `[n, blobs, 2]`, as shares of the side: from the left, from the top.
-    centres: Tensor,
-    /// `[n, blobs, 1]`, as shares of the side.
-    radii: Tensor,
-    /// `[n, blobs, channels]`: 0 is black.
-    colours: Tensor,
+struct Blob {
+    /// From the left and from the top, as shares of the side.
+    centre: [f32; 2],
+    /// As a share of the side.
+    radius: f32,
+    /// Light in each channel; 0 is black.
+    colour: Vec<f32>,
 }
 
-impl Drawn {
-    fn new(count: i64, channels: i64, draws: &mut Draws) -> Self {
-        let mut uniform = |low, high, size| draws.uniform(low, high, &[count, COUNT, size], Device::Cpu);
-        Self {
-            centres: uniform(0.2, 0.8, 2),
-            radii: uniform(RADII.0, RADII.1, 1),
-            colours: uniform(0.0, 1.0, channels),
+fn draw(count: usize, channels: usize, draws: &mut Draws) -> Vec<[Blob; COUNT]> {
+    let mut uniform = |low, high, size: usize| {
+        let numbers = draws.uniform(low, high, &[(count * COUNT * size) as i64], Device::Cpu);
+        Vec::<f32>::try_from(numbers).unwrap_or_default()
+    };
+    let (centres, radii) = (uniform(0.2, 0.8, 2), uniform(RADII.0, RADII.1, 1));
+    let colours = uniform(0.0, 1.0, channels);
+    let blob = |i: usize| Blob {
+        centre: [centres[2 * i], centres[2 * i + 1]],
+        radius: radii[i],
+        colour: colours[i * channels..][..channels].to_vec(),
+    };
+    let images = 0..count;
+    images
+        .map(|image| std::array::from_fn(|i| blob(image * COUNT + i)))
+        .collect()
+}
+
+impl Blob {
+    /// exp(−distance²/(2 radius²)) along one axis, pixel by pixel; over both axes it is a product.
+    fn profile(&self, axis: usize, side: usize) -> Vec<f32> {
+        let pixel = |i: usize| (i as f32 + 0.5) / side as f32;
+        let distances = (0..side).map(|i| (pixel(i) - self.centre[axis]) / self.radius);
+        distances
+            .map(|distance| (-0.5 * distance * distance).exp())
+            .collect()
+    }
+}
+
+/// 1 − Π(1 − colour·exp(−distance²/(2 radius²))), as light adds up, stretched to [−1, 1].
+fn render(blobs: &[Blob], side: usize, image: &mut [f32]) {
+    image.fill(1.0);
+    for blob in blobs {
+        let (across, down) = (blob.profile(0, side), blob.profile(1, side));
+        for (channel, light) in image.chunks_exact_mut(side * side).zip(&blob.colour) {
+            for (row, down) in channel.chunks_exact_mut(side).zip(&down) {
+                for (dark, across) in row.iter_mut().zip(&across) {
+                    *dark *= 1.0 - light * down * across;
+                }
+            }
         }
     }
-
-    /// 1 − Π(1 − colour·exp(−distance²/(2 radius²))), as light adds up, stretched to [−1, 1].
-    fn render(&self, indices: &Tensor, side: i64) -> anyhow::Result<Tensor> {
-        let [centres, radii, colours] =
-            [&self.centres, &self.radii, &self.colours].map(|drawn| drawn.f_index_select(0, indices));
-        let pixels = (Tensor::arange(side, (Kind::Float, Device::Cpu)) + 0.5) / side as f64;
-        // exp(−d²) is a product over both axes: [n, blobs, axis, side].
-        let distances = (pixels - centres?.unsqueeze(-1)) / radii?.unsqueeze(-1);
-        let profiles = (distances.square() * -0.5).exp();
-        let (across, down) = (profiles.select(2, 0), profiles.select(2, 1));
-        let light = (down.unsqueeze(-1) * across.unsqueeze(-2)).unsqueeze(2);
-        let dark = (light * colours?.unsqueeze(-1).unsqueeze(-1)).neg() + 1.0;
-        Ok(dark.prod_dim_int(1, false, Kind::Float) * -2.0 + 1.0)
+    for dark in image {
+        *dark = 1.0 - 2.0 * *dark;
     }
 }
 
+/// Pixels are computed when they are asked for, so that a large set takes no memory.
 struct Images {
     shape: [i64; 3],
-    train: Drawn,
-    validation: Drawn,
+    train: Vec<[Blob; COUNT]>,
+    validation: Vec<[Blob; COUNT]>,
 }
 
 impl Images {
-    fn split(&self, split: Split) -> &Drawn {
+    fn split(&self, split: Split) -> &[[Blob; COUNT]] {
         match split {
             Split::Train => &self.train,
             Split::Validation => &self.validation,
@@ -121,11 +145,14 @@ impl Dataset for Images {
     }
 
     fn len(&self, split: Split) -> usize {
-        self.split(split).radii.size()[0] as usize
+        self.split(split).len()
     }
 
     fn get(&self, split: Split, indices: &Tensor) -> anyhow::Result<Tensor> {
-        self.split(split).render(indices, self.shape[1])
+        let images = self.split(split);
+        gather(indices, images.len(), &self.shape, |i, image| {
+            render(&images[i], self.shape[1] as usize, image);
+        })
     }
 }
 
@@ -136,25 +163,29 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use tch::Kind;
 
-    /// One image of 2 × 2 pixels and one channel, whose second and third blob are black. The first is of colour ½, half
-    /// a side below the top and at the centre of the left pixels, ¼ from the left: with radius ¼, the pixels are
-    /// (0, 1) and (2, 1) radii away.
+    /// 2 × 2 pixels and one channel. The blob is of colour ½, in the middle from top to bottom and at the centre of the
+    /// left pixels, ¼ from the left: with radius ¼, pixels are 1 radius away down, and 0 or 2 across.
     #[test]
     fn an_image_by_hand() {
-        let tensor = |numbers: &[f32]| Tensor::from_slice(numbers).view([1, 3, -1]);
-        let drawn = Drawn {
-            centres: tensor(&[0.25, 0.5, 0.5, 0.5, 0.5, 0.5]),
-            radii: tensor(&[0.25, 0.1, 0.1]),
-            colours: tensor(&[0.5, 0.0, 0.0]),
+        let blob = |colour| Blob {
+            centre: [0.25, 0.5],
+            radius: 0.25,
+            colour: vec![colour],
         };
-        let image = drawn.render(&Tensor::from_slice(&[0i64]), 2).unwrap();
-        assert_eq!(image.size(), [1, 1, 2, 2]);
-        let found: Vec<f64> = image.view([-1]).to_kind(Kind::Double).try_into().unwrap();
-        let (left, right) = ((-0.5f64).exp() - 1.0, (-2.5f64).exp() - 1.0);
-        for (found, expected) in found.iter().zip([left, right, left, right]) {
+        let mut image = [0.0; 4];
+        render(&[blob(0.5), blob(0.0)], 2, &mut image);
+        let (left, right) = ((-0.5f32).exp() - 1.0, (-2.5f32).exp() - 1.0);
+        for (found, expected) in image.iter().zip([left, right, left, right]) {
             assert!((found - expected).abs() < 1e-6, "{found} for {expected}");
         }
+        render(&[blob(1.0), blob(1.0)], 2, &mut image);
+        let dark = 1.0 - (-0.5f32).exp();
+        assert!(
+            (image[0] - (1.0 - 2.0 * dark * dark)).abs() < 1e-6,
+            "light adds up: {image:?}"
+        );
     }
 
     #[test]
