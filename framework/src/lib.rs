@@ -79,6 +79,7 @@ mod run;
 mod scalars;
 mod state;
 mod storage;
+mod task;
 #[cfg(test)]
 mod testing;
 
@@ -90,7 +91,7 @@ pub use disk::reserve;
 pub use energy::Energy;
 pub use generator::Generator;
 pub use inventory;
-pub use metric::{Metric, Subject};
+pub use metric::{Facts, Metric, Subject};
 pub use model::{Joint, Model, Wanted};
 pub use optimizer::{Averages, Method, Optimizer, OptimizerConfig};
 pub use parameters::Parameters;
@@ -107,12 +108,13 @@ pub use registry::{
 pub use scalars::Scalars;
 pub use state::{Persistent, Slot};
 pub use storage::Storage;
+pub use task::Task;
 
 /// What a file with a plugin usually needs.
 pub mod prelude {
     pub use crate::{
-        Algorithm, Chains, Complaint, Dataset, Draws, Energy, Generator, Metric, Parameters, Persistent,
-        Plugin, PriorSampler, Registration, Scalars, Scope, Slot, Split, Step, Subject,
+        Algorithm, Chains, Complaint, Dataset, Draws, Energy, Facts, Generator, Metric, Parameters,
+        Persistent, Plugin, PriorSampler, Registration, Scalars, Scope, Slot, Split, Step, Subject,
     };
     pub use anyhow;
     pub use inventory;

@@ -8,7 +8,16 @@ use crate::{Dataset, Model, PriorSampler, Random, Scalars, Split};
 pub trait Metric {
     /// Named numbers; the plain result goes by the metric's own name.
     fn measure(&self, subject: Subject) -> anyhow::Result<Scalars>;
+
+    /// What has to stand beside the numbers for them to be compared with those of others, such as sample counts. Where
+    /// there is anything, the runner adds the sampler and the data set.
+    fn facts(&self, _subject: &Subject) -> Facts {
+        Facts::new()
+    }
 }
+
+/// Named facts, in the order in which they are told.
+pub type Facts = serde_json::Map<String, serde_json::Value>;
 
 /// What is measured.
 pub struct Subject<'a> {
@@ -43,7 +52,7 @@ impl Subject<'_> {
     /// The same chains are continued from one length to the next. What comes out at one length does not depend on
     /// the others that are asked for.
     pub fn samples(&mut self, n: i64, lengths: &[u32]) -> anyhow::Result<Vec<Tensor>> {
-        let n = if self.quick { n.min(QUICK_SAMPLES) } else { n };
+        let n = self.sample_count(n);
         let mut samples = Vec::with_capacity(lengths.len());
         let mut reached = None;
         for length in 1..=lengths.last().copied().unwrap_or(0) {
@@ -63,6 +72,25 @@ impl Subject<'_> {
             reached = Some(chains.last);
         }
         Ok(samples)
+    }
+
+    /// Latents of `n` prior chains from N(0, I). A sample that is too large to be drawn at once is drawn in blocks;
+    /// each has other chains.
+    pub fn latents(&mut self, n: i64, block: u64) -> anyhow::Result<Tensor> {
+        let mut draws = self.random.stream("latents", block);
+        let chains = self
+            .prior_sampler
+            .sample_from_noise(self.model, n, self.device, &mut draws)?;
+        Ok(chains.last)
+    }
+
+    /// How many samples to draw where `wanted` were asked for.
+    pub fn sample_count(&self, wanted: i64) -> i64 {
+        if self.quick {
+            wanted.min(QUICK_SAMPLES)
+        } else {
+            wanted
+        }
     }
 }
 
@@ -136,6 +164,13 @@ mod tests {
         for (lengths, expected) in [([1], &both[0]), ([3], &both[1])] {
             assert!(subject(|mut subject| subject.samples(5, &lengths).unwrap())[0].equal(expected));
         }
+    }
+
+    #[test]
+    fn every_block_has_chains_of_its_own() {
+        let [first, again, second] =
+            subject(|mut subject| [0, 0, 1].map(|block| subject.latents(5, block).unwrap()));
+        assert!(first.equal(&again) && !first.equal(&second));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `runner eval`: measures a finished run again, with other metrics or another sampler if asked to.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::arguments::{EvalArguments, RecipeArguments};
 use super::{Program, print};
@@ -12,20 +12,11 @@ pub fn eval(program: &Program, arguments: &EvalArguments) -> anyhow::Result<()> 
     let recipe = program.recipe(&recipe_of(program, arguments)?)?;
     let mut experiment = Experiment::build(recipe, &program.registry, Purpose::Restore, &arguments.run_dir)?;
     experiment.load_for_evaluation(&checkpoint)?;
-    let numbers = experiment.evaluate()?;
+    let found = experiment.evaluate()?;
     if arguments.json {
-        let all: Map<_, _> = numbers
-            .into_iter()
-            .map(|(name, number)| (name, Value::from(number)))
-            .collect();
-        return print(&format!("{:#}\n", Value::Object(all)));
+        return print(&format!("{:#}\n", Value::Object(found.to_json())));
     }
-    let width = numbers.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut text = format!("{}\n", checkpoint.display());
-    for (name, number) in numbers {
-        text += &format!("  {name:<width$}  {number:.5}\n");
-    }
-    print(&text)
+    print(&format!("{}\n{}", checkpoint.display(), found.to_text()))
 }
 
 /// The run's own recipe, its metrics replaced by those asked for; one that the recipe has keeps its options.

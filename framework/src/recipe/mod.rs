@@ -98,7 +98,7 @@ impl Recipe {
             .map(|(_, origin)| origin)
     }
 
-    fn value(&self, key: &str) -> Option<&Value> {
+    pub fn value(&self, key: &str) -> Option<&Value> {
         let mut parts = key.split('.');
         let first = self.values.get(parts.next()?)?;
         parts.try_fold(first, |value, part| match value {

@@ -7,11 +7,12 @@ use anyhow::Context;
 use tch::{Device, Tensor};
 
 use super::batches::{Batch, Batches};
+use super::findings::{Findings, Measured};
 use crate::recipe::ParticleDevice;
 use crate::{
-    Algorithm, Averages, DataFacts, Dataset, Energy, Generator, Metric, Model, Optimizer, Persistent,
-    PriorChains, PriorSampler, Problem, Product, Purpose, Random, Recipe, RecipeError, Registry, Scalars,
-    Scope, Split, Step, Storage, Subject, device,
+    Algorithm, Averages, DataFacts, Dataset, Energy, Facts, Generator, Metric, Model, Optimizer, Persistent,
+    PriorChains, PriorSampler, Problem, Product, Random, Recipe, RecipeError, Registry, Scalars, Scope,
+    Split, Step, Storage, Subject, device,
 };
 
 /// A recipe come alive.
@@ -176,23 +177,41 @@ impl Experiment {
     }
 
     /// Measures every metric that the recipe asks for.
-    pub fn evaluate(&self) -> anyhow::Result<Vec<(String, f64)>> {
+    pub fn evaluate(&self) -> anyhow::Result<Findings> {
         let _averages = self.averages();
-        let mut all = Vec::new();
+        let mut all = Findings::default();
         for (name, metric) in &self.metrics {
+            let mut random = self.streams_for("evaluation");
+            let subject = Subject {
+                model: &self.model,
+                prior_sampler: self.evaluation_sampler(),
+                dataset: self.dataset.as_ref(),
+                device: self.device,
+                random: &mut random,
+                quick: self.tiny,
+            };
+            let facts = self.with_settings(metric.facts(&subject));
             let scalars = metric
-                .measure(Subject {
-                    model: &self.model,
-                    prior_sampler: self.evaluation_sampler(),
-                    dataset: self.dataset.as_ref(),
-                    device: self.device,
-                    random: &mut self.streams_for("evaluation"),
-                    quick: self.tiny,
-                })
+                .measure(subject)
                 .with_context(|| format!("measuring {name}"))?;
-            all.extend(scalars.read());
+            all.add(Measured {
+                metric: name.clone(),
+                numbers: scalars.read(),
+                facts,
+            });
         }
         Ok(all)
+    }
+
+    /// Adds how samples were drawn and what the data are to what a metric has to say, if it has anything.
+    fn with_settings(&self, mut facts: Facts) -> Facts {
+        if !facts.is_empty() {
+            let section = |name: &str| self.recipe.value(name).filter(|value| value.is_object()).cloned();
+            let sampler = section("evaluation_sampler").or_else(|| section("prior_sampler"));
+            let settings = [("sampler", sampler), ("dataset", section("dataset"))];
+            facts.extend(settings.map(|(name, section)| (name.to_owned(), section.into())));
+        }
+        facts
     }
 
     /// `n` latents from the prior sampler and what the decoder makes of them.

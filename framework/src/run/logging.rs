@@ -11,6 +11,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
+use crate::task;
+
 /// The program's log.
 #[derive(Clone)]
 pub struct Log {
@@ -29,7 +31,7 @@ impl Log {
     pub fn start() -> Self {
         let log = Self {
             file: Arc::new(Mutex::new(Sink::Memory(Vec::new()))),
-            bars: MultiProgress::new(),
+            bars: task::bars(),
         };
         let filter = || EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
         let bars = log.bars.clone();

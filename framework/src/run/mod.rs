@@ -3,6 +3,7 @@
 mod batches;
 mod checkpoint;
 mod experiment;
+mod findings;
 mod folder;
 mod guard;
 mod interrupt;

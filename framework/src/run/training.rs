@@ -7,8 +7,7 @@ use anyhow::ensure;
 use serde_json::{Map, Value};
 
 use super::checkpoint::Checkpoints;
-use super::memory;
-use super::pictures::pictures;
+use super::findings::Findings;
 use super::progress::Progress;
 use super::provenance::Provenance;
 use super::{Experiment, Interrupt, Log, RunFolder};
@@ -225,36 +224,31 @@ impl<'a> Run<'a> {
         let moment = self.moment(done);
         self.dump_particles(moment)?;
         self.draw(moment)?;
-        let numbers = self.evaluate(moment)?;
-        self.checkpoints.are_best(done, &numbers)?;
-        if !numbers.is_empty() {
+        let found = self.evaluate(moment)?.to_json();
+        if !found.is_empty() {
             let mut all = Map::new();
             all.insert("step".into(), done.into());
-            all.extend(
-                numbers
-                    .into_iter()
-                    .map(|(name, number)| (name, Value::from(number))),
-            );
+            all.extend(found);
             let path = self.folder.join("evaluation.json");
             record::write_bytes(&path, format!("{:#}\n", Value::Object(all)))?;
         }
         Ok(())
     }
 
-    fn evaluate(&mut self, moment: Moment) -> anyhow::Result<Vec<(String, f64)>> {
-        let numbers = self.experiment.evaluate()?;
-        if !numbers.is_empty() {
-            let named: Vec<_> = numbers
-                .iter()
-                .map(|(name, number)| (format!("evaluate/{name}"), *number))
-                .collect();
+    fn evaluate(&mut self, moment: Moment) -> anyhow::Result<Findings> {
+        let found = self.experiment.evaluate()?;
+        let named: Vec<_> = found
+            .numbers()
+            .map(|(name, number)| (format!("evaluate/{name}"), number))
+            .collect();
+        if !named.is_empty() {
             self.metrics.write(moment, &named)?;
-            self.tensorboard.scalars(moment, &named)?;
-            for (name, number) in &numbers {
+            self.tensorboard.write(moment, &named)?;
+            for (name, number) in found.numbers() {
                 tracing::info!("{name}: {number:.5}");
             }
         }
-        Ok(numbers)
+        Ok(found)
     }
 
     fn dump_particles(&self, moment: Moment) -> anyhow::Result<()> {

@@ -1,0 +1,202 @@
+//! Precision and recall of a model's samples: are they like data, and do they cover the data.
+
+use anyhow::ensure;
+use ebipla_framework::prelude::*;
+use tch::{Device, Kind};
+
+use super::image_features::{Architecture, Images, Network, Selection};
+
+/// Precision and recall of samples against training images, by nearest neighbours (Kynkäänniemi et al. 2019).
+///
+/// Precision is the share of samples that are nearer to some training image than its k-th neighbour, recall the same
+/// with the parts swapped. Features are means of VGG-16's relu5_3, where the paper has a later layer: compare runs with
+/// each other, not with published figures.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PrecisionRecall {
+    /// File with the weights of VGG-16; null takes the one that EBIPLA_VGG16 names.
+    weights: Option<String>,
+    /// Samples of the model, without decoder noise. [images]
+    #[schemars(range(min = 2))]
+    samples: u32,
+    /// Training images to compare with, evenly spread over the set; null takes all of them. [images]
+    #[schemars(range(min = 2))]
+    reference: Option<u32>,
+    /// Which neighbour's distance makes an image's neighbourhood. [neighbours]
+    #[schemars(range(min = 1))]
+    neighbours: u32,
+    /// Images that go through the network at a time. [images]
+    #[schemars(range(min = 1))]
+    batch: u32,
+}
+
+impl Default for PrecisionRecall {
+    fn default() -> Self {
+        Self {
+            weights: None,
+            samples: 10_000,
+            reference: Some(10_000),
+            neighbours: 3,
+            batch: 50,
+        }
+    }
+}
+
+impl Plugin for PrecisionRecall {
+    type Builds = dyn Metric;
+
+    fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
+        let weights = Architecture::Vgg16.weights(self.weights.as_deref())?;
+        Ok(Box::new(Measure {
+            network: Architecture::Vgg16.network(&weights, scope.device, &scope.data.shape)?,
+            weights: [weights.name(), weights.sha256],
+            options: self,
+        }))
+    }
+}
+
+struct Measure {
+    options: PrecisionRecall,
+    network: Box<dyn Network>,
+    /// Name and hash of the file of weights.
+    weights: [String; 2],
+}
+
+impl Metric for Measure {
+    fn measure(&self, mut subject: Subject) -> anyhow::Result<Scalars> {
+        let images = Images {
+            batch: self.options.batch.into(),
+        };
+        let features = |images: &Tensor| self.network.features(images).to_device(Device::Cpu);
+        let selection = Selection::of(&subject, self.options.reference);
+        let samples = subject.sample_count(self.options.samples.into());
+        let k = i64::from(self.options.neighbours);
+        let fewest = samples.min(selection.count());
+        ensure!(
+            k < fewest,
+            "neighbours: found {k}, expected less than the number of images, {fewest}"
+        );
+        let (mut of_data, mut of_model) = (Vec::new(), Vec::new());
+        images.of_data(
+            "precision_recall: training images",
+            &subject,
+            selection,
+            |batch| {
+                of_data.push(features(batch));
+                Ok(())
+            },
+        )?;
+        let what = "precision_recall: samples";
+        let finite = images.of_model(what, &mut subject, samples, |batch| {
+            of_model.push(features(batch));
+            Ok(())
+        })?;
+        let mut scalars = Scalars::new();
+        let [precision, recall] = if finite {
+            let data = Neighbourhoods::new(Tensor::cat(&of_data, 0), k);
+            let model = Neighbourhoods::new(Tensor::cat(&of_model, 0), k);
+            [
+                data.share_covered(&model.points),
+                model.share_covered(&data.points),
+            ]
+        } else {
+            tracing::warn!("precision_recall: samples of the model are not finite");
+            [f64::NAN; 2]
+        };
+        scalars.add_number("precision_recall/precision", precision);
+        scalars.add_number("precision_recall/recall", recall);
+        Ok(scalars)
+    }
+
+    fn facts(&self, subject: &Subject) -> Facts {
+        let [name, sha256] = self.weights.clone();
+        let samples = subject.sample_count(self.options.samples.into());
+        let facts = [
+            ("weights", name.into()),
+            ("weights_sha256", sha256.into()),
+            ("samples", samples.into()),
+            ("decoder_noise", false.into()),
+            (
+                "reference",
+                Selection::of(subject, self.options.reference).describe().into(),
+            ),
+            ("preprocessing", self.network.preprocessing().into()),
+            ("neighbours", self.options.neighbours.into()),
+        ];
+        facts
+            .map(|(name, value)| (name.to_owned(), value))
+            .into_iter()
+            .collect()
+    }
+}
+
+/// Points whose distances to all others are in memory at a time.
+const BLOCK: i64 = 512;
+
+/// A ball around each point that reaches to its k-th neighbour.
+struct Neighbourhoods {
+    points: Tensor,
+    radii: Tensor,
+}
+
+impl Neighbourhoods {
+    fn new(points: Tensor, k: i64) -> Self {
+        let _guard = tch::no_grad_guard();
+        let points = points.to_kind(Kind::Double);
+        // The nearest point is the point itself.
+        let of_block = |block: &Tensor| distances(block, &points).kthvalue(k + 1, 1, false).0;
+        let radii: Vec<_> = points.split(BLOCK, 0).iter().map(of_block).collect();
+        Self {
+            radii: Tensor::cat(&radii, 0),
+            points,
+        }
+    }
+
+    /// The share of `others` that lie in some ball.
+    fn share_covered(&self, others: &Tensor) -> f64 {
+        let _guard = tch::no_grad_guard();
+        let covered = |block: &Tensor| {
+            let inside = distances(block, &self.points).less_equal_tensor(&self.radii);
+            inside.any_dim(1, false).sum(Kind::Int64).int64_value(&[])
+        };
+        let count: i64 = others.split(BLOCK, 0).iter().map(covered).sum();
+        count as f64 / others.size()[0] as f64
+    }
+}
+
+fn distances(from: &Tensor, to: &Tensor) -> Tensor {
+    Tensor::cdist(from, to, 2.0, None)
+}
+
+inventory::submit! { Registration::of::<PrecisionRecall>("precision_recall") }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on_a_line(points: &[f32]) -> Neighbourhoods {
+        Neighbourhoods::new(Tensor::from_slice(points).unsqueeze(1), 2)
+    }
+
+    /// The second neighbours of 0, 1, 3, 10 are at the distances 3, 2, 3, 9.
+    #[test]
+    fn radii_reach_the_kth_neighbour() {
+        let expected = Tensor::from_slice(&[3.0, 2.0, 3.0, 9.0]);
+        assert!(
+            on_a_line(&[0.0, 1.0, 3.0, 10.0])
+                .radii
+                .allclose(&expected, 1e-9, 1e-9, false)
+        );
+    }
+
+    /// The balls cover [−3, 19]. The other way round, those of 18, 19, 20, 40 have radii 2, 1, 2, 21 and cover
+    /// [16, 22] and [19, 61], where none of the data are.
+    #[test]
+    fn precision_and_recall_differ() {
+        let data = on_a_line(&[0.0, 1.0, 3.0, 10.0]);
+        let model = on_a_line(&[18.0, 18.5, 20.0, 40.0]);
+        assert_eq!(data.share_covered(&model.points), 0.5);
+        assert_eq!(model.share_covered(&data.points), 0.0);
+        assert_eq!(data.share_covered(&data.points), 1.0);
+    }
+}
