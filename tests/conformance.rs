@@ -77,6 +77,8 @@ fn choose(plugin: &Registration) -> Vec<String> {
         (Kind::Metric, _) => {
             overrides.extend(["energy.name=quadratic".into(), "generator.name=identity".into()]);
         }
+        // A linear generator of many pixels is steep.
+        (Kind::Dataset, _) => overrides.push("algorithm.step_size=1e-6".into()),
         (Kind::Generator, name) => overrides.extend(images_for(name)),
         _ => {}
     }

@@ -245,12 +245,7 @@ fn eval_measures_the_same_again_and_more() {
             unfitting.stderr
         );
     }
-    let nowhere = scratch.runner(&["eval", "nowhere"]);
-    assert!(
-        nowhere.code == 1 && nowhere.stderr.contains("no run folder"),
-        "{}",
-        nowhere.stderr
-    );
+    scratch.runner(&["eval", "nowhere"]).refused(&["no run folder"]);
 }
 
 #[test]

@@ -1,14 +1,25 @@
 //! Says what training data look like.
 
+use std::fmt;
+
 use tch::Tensor;
 
 /// Which part of the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Split {
     /// What the model is trained on.
     Train,
     /// What it never sees.
     Validation,
+}
+
+impl fmt::Display for Split {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Split::Train => "train",
+            Split::Validation => "validation",
+        })
+    }
 }
 
 /// Data points by index, as f32 tensors on the CPU.

@@ -93,7 +93,8 @@ impl Model {
         let _guard = tch::no_grad_guard();
         let block = |x: Tensor| self.generator.generate(&x).to_device(tch::Device::Cpu);
         let blocks: Vec<_> = x.split(MEAN_BLOCK, 0).into_iter().map(block).collect();
-        Tensor::cat(&blocks, 0)
+        // Images may lie in memory with their channels last.
+        Tensor::cat(&blocks, 0).contiguous()
     }
 
     /// Samples of the data space: g(x) with the decoder's noise.

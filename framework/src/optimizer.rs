@@ -149,13 +149,6 @@ impl Optimizer {
         }
     }
 
-    /// Averages begin anew with the present parameters.
-    pub fn restart_averages(&mut self) {
-        for (average, parameter) in self.averages.iter_mut().zip(&self.parameters) {
-            average.copy_(&parameter.detach());
-        }
-    }
-
     /// Whether averages are kept.
     pub fn has_averages(&self) -> bool {
         !self.averages.is_empty()

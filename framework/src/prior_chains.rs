@@ -48,11 +48,6 @@ impl PriorChains {
         }
     }
 
-    /// The sampler alone.
-    pub fn sampler(&self) -> &dyn PriorSampler {
-        self.sampler.as_ref()
-    }
-
     /// Runs `count` chains; `posterior` has particles of the batch in its rows.
     pub fn run(
         &mut self,

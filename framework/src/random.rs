@@ -97,6 +97,11 @@ impl Draws<'_> {
     pub fn permutation(&mut self, n: i64) -> Tensor {
         Tensor::randperm(n, (Kind::Int64, Device::Cpu))
     }
+
+    /// So many of `0..n` without repetition, or all of them if there are fewer, in rising order, on the CPU.
+    pub fn subset(&mut self, n: i64, count: i64) -> Tensor {
+        self.permutation(n).narrow(0, 0, count.min(n)).sort(0, false).0
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches, Subcommand};
 
+use super::trained::arguments::{
+    ComposeCommand, InterpolateCommand, ReconstructCommand, RunDirectory, SampleCommand, ScoreCommand,
+};
 use crate::Kind;
 
 const EXIT_CODES: &str = "\
@@ -25,6 +28,18 @@ pub enum Command {
     Check(CheckArguments),
     /// Measure a run's last checkpoint again
     Eval(EvalArguments),
+    /// Draw samples from a run's model
+    Sample(SampleCommand),
+    /// Show data beside what a run's model makes of their latents
+    Reconstruct(ReconstructCommand),
+    /// Walk from the latents of one data point to those of another
+    Interpolate(InterpolateCommand),
+    /// Score the points of a data set by how unlikely they are to a run's model
+    Score(ScoreCommand),
+    /// Sample from the sum of the energies of runs over the same latent space
+    Compose(ComposeCommand),
+    /// Say what particle dumps hold, or write one for NumPy
+    Particles(ParticlesArguments),
     /// Get the files of a data set: download, verify, unpack
     Fetch(FetchArguments),
 }
@@ -134,17 +149,26 @@ pub struct CheckArguments {
 
 #[derive(Args)]
 pub struct EvalArguments {
-    /// The run's folder
-    pub run_dir: PathBuf,
+    #[command(flatten)]
+    pub run: RunDirectory,
     /// Only these metrics, also such as its recipe does not have
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub metrics: Vec<String>,
-    /// Override a value of the run's recipe, e.g. evaluation_sampler.steps=5000; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    pub set: Vec<(String, String)>,
-    /// Override run.device: auto, cpu, cuda or cuda:i
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct ParticlesArguments {
+    /// A run's folder, its folder of dumps, or one dump
+    pub dir: PathBuf,
+    /// Only the dump after so many steps
+    #[arg(long, value_name = "STEP")]
+    pub step: Option<u64>,
+    /// Write that dump, or the last one, as a NumPy file
+    #[arg(long, value_name = "FILE.npy")]
+    pub export: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -162,7 +186,8 @@ pub struct FetchArguments {
     pub out: Option<PathBuf>,
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+/// Splits `a.b=v`.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("expected KEY=VALUE, e.g. prior_sampler.step_size=0.01".into()),

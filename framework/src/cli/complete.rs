@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 
 use super::Home;
@@ -12,21 +12,21 @@ use crate::registry::{OptionSpec, OptionType, Registry};
 
 /// The command line with completers for what clap cannot know.
 pub fn teach(line: Command, home: &Home) -> Command {
-    let recipes_and_keys = |command: Command| {
+    let keys = |command: Command| {
+        let devices = || ["auto", "cpu", "cuda"].map(CompletionCandidate::new).into();
+        command
+            .mut_arg("set", |arg| arg.add(ArgValueCompleter::new(override_keys)))
+            .mut_arg("device", |arg| arg.add(ArgValueCandidates::new(devices)))
+    };
+    let recipes = |command: Command| {
         let folders = home.recipe_folders();
         let recipes = move || {
             let names = recipe_names(&folders);
             names.into_iter().map(CompletionCandidate::new).collect()
         };
-        command
-            .mut_arg("recipe", |arg| arg.add(ArgValueCandidates::new(recipes)))
-            .mut_arg("set", |arg| arg.add(ArgValueCompleter::new(override_keys)))
-            .mut_arg("device", |arg| {
-                arg.add(ArgValueCandidates::new(|| {
-                    ["auto", "cpu", "cuda"].map(CompletionCandidate::new).into()
-                }))
-            })
+        command.mut_arg("recipe", |arg| arg.add(ArgValueCandidates::new(recipes)))
     };
+    let recipes_and_keys = |command: Command| keys(recipes(command));
     let names =
         |command: Command| command.mut_arg("name", |arg| arg.add(ArgValueCandidates::new(plugin_names)));
     recipes_and_keys(line)
@@ -34,9 +34,27 @@ pub fn teach(line: Command, home: &Home) -> Command {
         .mut_subcommand("show", recipes_and_keys)
         .mut_subcommand("check", recipes_and_keys)
         .mut_subcommand("describe", names)
+        .mut_subcommand("eval", keys)
+        .mut_subcommand("sample", keys)
+        .mut_subcommand("reconstruct", keys)
+        .mut_subcommand("interpolate", keys)
+        .mut_subcommand("compose", keys)
+        .mut_subcommand("score", |command| {
+            let data = |arg: Arg| arg.add(ArgValueCandidates::new(datasets));
+            keys(command).mut_arg("data", data).mut_arg("against", data)
+        })
         .mut_subcommand("fetch", |command| {
             command.mut_arg("dataset", |arg| arg.add(ArgValueCandidates::new(fetchable)))
         })
+}
+
+fn datasets() -> Vec<CompletionCandidate> {
+    let names = Registry::collect().map(|registry| registry.names(Kind::Dataset));
+    names
+        .unwrap_or_default()
+        .into_iter()
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 /// The plugins of the kind that stands before the cursor, or all of them.

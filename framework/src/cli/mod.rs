@@ -11,6 +11,7 @@ mod misuse;
 mod particles;
 mod run;
 mod show;
+mod trained;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -105,6 +106,11 @@ fn dispatch(command: Command, home: Home) -> anyhow::Result<ExitCode> {
         Command::Describe(arguments) => describe::describe(&program, &arguments)?,
         Command::Show(arguments) => show::show(&program, &arguments)?,
         Command::Eval(arguments) => eval::eval(&program, &arguments)?,
+        Command::Sample(command) => trained::sample::sample(&program, &command)?,
+        Command::Reconstruct(command) => trained::reconstruct::reconstruct(&program, &command)?,
+        Command::Interpolate(command) => trained::interpolate::interpolate(&program, &command)?,
+        Command::Score(command) => trained::score::score(&program, &command)?,
+        Command::Compose(command) => trained::compose::compose(&program, &command)?,
         Command::Fetch(arguments) => fetch::fetch(&arguments)?,
         Command::Check(arguments) => check::check(&program, &arguments)?,
         Command::Particles(arguments) => particles::particles(&arguments)?,

@@ -1,6 +1,5 @@
 //! `runner particles`: what the particle dumps of a run hold, and one of them for NumPy.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -9,7 +8,7 @@ use serde_json::json;
 use super::arguments::ParticlesArguments;
 use super::{Misuse, print};
 use crate::particle_summary::ParticleSummary;
-use crate::record::{Array, ParticleDump, write_npy};
+use crate::record::{Array, ParticleDump, dumps_in_folder, write_npy};
 
 pub fn particles(arguments: &ParticlesArguments) -> anyhow::Result<()> {
     let mut dumps = dumps_in(&arguments.dir)?;
@@ -42,14 +41,7 @@ fn dumps_in(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
         return Ok(vec![path.to_owned()]);
     }
     let folder = Some(path.join("particles")).filter(|inside| inside.is_dir());
-    let entries = fs::read_dir(folder.as_deref().unwrap_or(path))
-        .into_iter()
-        .flatten();
-    let mut dumps: Vec<_> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| name_of(path).starts_with("step_") && name_of(path).ends_with(".h5"))
-        .collect();
-    dumps.sort();
+    let dumps = dumps_in_folder(folder.as_deref().unwrap_or(path));
     if dumps.is_empty() {
         let message = format!("{} has no particle dumps, step_NNNNNNNN.h5", path.display());
         return Err(Misuse(message).into());

@@ -13,13 +13,13 @@ use super::Picture;
 use crate::Energy;
 
 /// Side of a panel in pixels.
-const PANEL: u32 = 560;
+pub(super) const PANEL: u32 = 560;
 /// Cells of the landscape along each axis.
 const CELLS: i64 = 280;
 
-const FONT: &str = "dejavu";
-const DATA: RGBColor = RGBColor(38, 70, 110);
-const SAMPLES: RGBColor = RGBColor(178, 74, 24);
+pub(super) const FONT: &str = "dejavu";
+pub(super) const DATA: RGBColor = RGBColor(38, 70, 110);
+pub(super) const SAMPLES: RGBColor = RGBColor(178, 74, 24);
 
 /// Draws the three panels. `data` and `samples` are `[n, 2]`; the landscape covers `latents`.
 pub fn draw_model(
@@ -60,17 +60,17 @@ fn draw_panels(
 }
 
 /// The font is part of the program: what fonts a machine has must not matter.
-fn register_font() {
+pub(super) fn register_font() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let _ = plotters::style::register_font(FONT, FontStyle::Normal, dejavu::sans::regular());
     });
 }
 
-type Area<'a, 'b> = &'a DrawingArea<BitMapBackend<'b>, Shift>;
-type Axes = (Range<f64>, Range<f64>);
+pub(super) type Area<'a, 'b> = &'a DrawingArea<BitMapBackend<'b>, Shift>;
+pub(super) type Axes = (Range<f64>, Range<f64>);
 
-fn scatter(
+pub(super) fn scatter(
     area: Area,
     title: &str,
     points: &[(f64, f64)],
@@ -122,13 +122,13 @@ fn landscape(area: Area, energy: &dyn Energy, latents: &Tensor) -> Result<(), Bo
     Ok(())
 }
 
-type Chart<'a, 'b> = ChartContext<
+pub(super) type Chart<'a, 'b> = ChartContext<
     'a,
     BitMapBackend<'b>,
     Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
 >;
 
-fn panel<'a, 'b>(
+pub(super) fn panel<'a, 'b>(
     area: Area<'a, 'b>,
     title: &str,
     axes: &Axes,
@@ -141,14 +141,14 @@ fn panel<'a, 'b>(
         .build_cartesian_2d(axes.0.clone(), axes.1.clone())?)
 }
 
-fn points(tensor: &Tensor) -> Vec<(f64, f64)> {
+pub(super) fn points(tensor: &Tensor) -> Vec<(f64, f64)> {
     let tensor = tensor.to_device(tch::Device::Cpu).to_kind(Kind::Double);
     let column = |i| Vec::<f64>::try_from(tensor.select(1, i)).unwrap_or_default();
     column(0).into_iter().zip(column(1)).collect()
 }
 
 /// A square that holds the points with a margin; a few strays (2 in 1000) may stay outside.
-fn square(points: &[(f64, f64)]) -> Axes {
+pub(super) fn square(points: &[(f64, f64)]) -> Axes {
     let span = |mut values: Vec<f64>| {
         values.retain(|value| value.is_finite());
         values.sort_by(f64::total_cmp);

@@ -2,6 +2,7 @@
 
 mod array;
 mod figure;
+mod histogram;
 mod image_grid;
 mod metrics_file;
 mod model_pictures;
@@ -9,18 +10,21 @@ mod npy;
 mod particle_dump;
 mod picture;
 mod plain_numbers;
+mod scatter;
 mod tensorboard;
 mod whole_file;
 
 pub use array::{Array, write_hdf5};
 pub use figure::draw_model;
+pub use histogram::{Histogram, draw_histograms};
 pub use image_grid::{image_grid, is_image, square_columns};
 pub use metrics_file::MetricsFile;
 pub use model_pictures::{cloud_means, pair_grid, reconstruction_grid, sample_grid};
 pub use npy::write_npy;
-pub use particle_dump::{DumpFacts, ParticleDump, blocks, dump_particles};
+pub use particle_dump::{DumpFacts, ParticleDump, blocks, dump_particles, dumps_in_folder};
 pub use picture::Picture;
 pub use plain_numbers::plain_numbers;
+pub use scatter::draw_side_by_side;
 pub use tensorboard::TensorBoard;
 pub use whole_file::{UNFINISHED, write_bytes, write_whole};
 

@@ -38,7 +38,7 @@ pub struct Complaint {
 
 /// What a plugin may know while it is built.
 ///
-/// Things are built in the order dataset, generator, energy, prior sampler, algorithm, metrics; what comes later
+/// Things are built in the order dataset, generator, energy, prior sampler, metrics, algorithm; what comes later
 /// knows what came before.
 pub struct Scope<'a> {
     /// What for.

@@ -32,6 +32,12 @@ impl Findings {
         all.map(|(name, number)| (name.as_str(), *number))
     }
 
+    /// The same, to keep.
+    pub fn to_numbers(&self) -> Vec<(String, f64)> {
+        let numbers = self.numbers();
+        numbers.map(|(name, number)| (name.to_owned(), number)).collect()
+    }
+
     /// The numbers by name, and by metric what has to stand beside them as `facts`, where there is something.
     pub fn to_json(&self) -> Map<String, Value> {
         let mut all: Map<_, _> = self

@@ -1,6 +1,7 @@
 //! Runs an experiment from a checked recipe to its folder of results.
 
 mod batches;
+mod building;
 mod checkpoint;
 mod experiment;
 mod findings;
@@ -13,8 +14,10 @@ mod pictures;
 mod progress;
 mod provenance;
 mod resume;
+mod setup;
 mod training;
 
+pub use building::{build_of_kind, scope};
 pub use checkpoint::last_checkpoint;
 pub use experiment::Experiment;
 pub use folder::RunFolder;
@@ -22,4 +25,5 @@ pub use guard::Diverged;
 pub use interrupt::{INTERRUPTED, Interrupt};
 pub use logging::Log;
 pub use resume::find_run;
+pub use setup::Setup;
 pub use training::{Outcome, train};

@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 
 use super::checkpoint::Checkpoints;
 use super::findings::Findings;
+use super::memory;
+use super::pictures::pictures;
 use super::progress::Progress;
 use super::provenance::Provenance;
 use super::{Experiment, Interrupt, Log, RunFolder};
@@ -187,8 +189,8 @@ impl<'a> Run<'a> {
         if !last {
             let evaluate = self.experiment.recipe.evaluate.every;
             if evaluate > 0 && done.is_multiple_of(evaluate) {
-                let numbers = self.evaluate(moment)?;
-                checkpoint |= self.checkpoints.are_best(done, &numbers)?;
+                let found = self.evaluate(moment)?;
+                checkpoint |= self.checkpoints.are_best(done, &found.to_numbers())?;
             }
             if record.particles.due(done, self.experiment.steps_per_epoch()) {
                 self.dump_particles(moment)?;
@@ -224,7 +226,9 @@ impl<'a> Run<'a> {
         let moment = self.moment(done);
         self.dump_particles(moment)?;
         self.draw(moment)?;
-        let found = self.evaluate(moment)?.to_json();
+        let found = self.evaluate(moment)?;
+        self.checkpoints.are_best(done, &found.to_numbers())?;
+        let found = found.to_json();
         if !found.is_empty() {
             let mut all = Map::new();
             all.insert("step".into(), done.into());
@@ -243,7 +247,7 @@ impl<'a> Run<'a> {
             .collect();
         if !named.is_empty() {
             self.metrics.write(moment, &named)?;
-            self.tensorboard.write(moment, &named)?;
+            self.tensorboard.scalars(moment, &named)?;
             for (name, number) in found.numbers() {
                 tracing::info!("{name}: {number:.5}");
             }

@@ -5,6 +5,7 @@ mod frechet;
 mod image_features;
 mod log_likelihood;
 mod mmd;
+mod mse;
 mod parameter_error;
 mod precision_recall;
 mod sliced_w2;

@@ -72,6 +72,27 @@ impl ParticleDump {
         read().with_context(|| format!("{} does not say its step", self.path.display()))
     }
 
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The cloud of one data point, `[particles, latent]`, on the CPU; `None` where the dump does not have it.
+    pub fn cloud(&self, data_point: i64) -> anyhow::Result<Option<Tensor>> {
+        let Some(position) = self.indices.iter().position(|index| *index == data_point) else {
+            return Ok(None);
+        };
+        let read = self
+            .particles
+            .read_slice::<f32, _, Ix3>(s![position..position + 1, .., ..]);
+        let cloud = read.with_context(|| format!("{} is damaged", self.path.display()))?;
+        let numbers: Vec<f32> = cloud.into_iter().collect();
+        let [_, particles, latent_dim] = self.shape.map(|n| n as i64);
+        Ok(Some(
+            Tensor::f_from_slice(&numbers)?.f_view([particles, latent_dim])?,
+        ))
+    }
+
     /// All clouds, some data points at a time, each with the position of its first one.
     pub fn blocks(&self) -> impl Iterator<Item = anyhow::Result<(usize, Tensor)>> {
         blocks(self.shape).map(|(start, count)| {
