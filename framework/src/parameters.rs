@@ -106,8 +106,8 @@ mod tests {
 
     fn parameters() -> Parameters {
         let mut parameters = Parameters::new();
-        parameters.add("layers.0.weight", Tensor::ones([3, 2], tch::kind::FLOAT_CPU));
-        parameters.add("layers.0.bias", Tensor::zeros([3], tch::kind::FLOAT_CPU));
+        let _ = parameters.add("layers.0.weight", Tensor::ones([3, 2], tch::kind::FLOAT_CPU));
+        let _ = parameters.add("layers.0.bias", Tensor::zeros([3], tch::kind::FLOAT_CPU));
         parameters
     }
 
