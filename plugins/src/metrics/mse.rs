@@ -47,6 +47,23 @@ impl Plugin for Mse {
 }
 
 impl Metric for Mse {
+    fn facts(&self, subject: &Subject) -> Facts {
+        let held_out = subject.dataset.len(Split::Validation);
+        let points = self
+            .points
+            .map_or(held_out, |points| held_out.min(points as usize));
+        let facts = [
+            ("points", points.into()),
+            ("starts", self.starts.into()),
+            ("steps", self.steps.into()),
+            ("lr", self.lr.into()),
+        ];
+        facts
+            .map(|(name, value)| (name.to_owned(), value))
+            .into_iter()
+            .collect()
+    }
+
     fn measure(&self, subject: Subject) -> anyhow::Result<Scalars> {
         let _guard = tch::no_grad_guard();
         let chosen = self.chosen(&subject, subject.dataset.len(Split::Validation) as i64)?;
