@@ -49,12 +49,13 @@ impl Command {
     pub fn line() -> clap::Command {
         let line = clap::Command::new("runner")
             .version(env!("CARGO_PKG_VERSION"))
-            .about("Trains latent energy-based models with interacting particles")
             .after_help(EXIT_CODES)
             .arg_required_else_help(true)
             .args_conflicts_with_subcommands(true)
             .subcommand_negates_reqs(true);
+        // Last, since the arguments of `run` bring a text of their own.
         RunArguments::augment_args(Self::augment_subcommands(line))
+            .about("Trains latent energy-based models with interacting particles")
     }
 
     /// Parses the command line; ends the program where it is wrong.
