@@ -14,8 +14,16 @@ use support::{Scratch, metrics};
 /// Options under which state can be lost: each algorithm, sampler, noise mode and warm-up phase, chains and averages.
 const VARIATIONS: [&[&str]; 9] = [
     &["algorithm.noise=lazy", "optimizer.energy.average=0.9"],
-    &["algorithm.noise=eager", "optimizer.energy.name=rmsprop"],
-    &["algorithm.warmup={steps: 2}", "algorithm.losses_at=updated"],
+    &[
+        "algorithm.noise=eager",
+        "optimizer.energy.name=rmsprop",
+        "prior_sampler.name=mala",
+    ],
+    &[
+        "algorithm.warmup={steps: 2}",
+        "algorithm.losses_at=updated",
+        "prior_sampler.name=tamed_ula",
+    ],
     &["algorithm.warmup={steps: 5, inner_steps: 2}"],
     &["algorithm.name=ebipla_full", "run.batch_size=40", "run.epochs=6"],
     &[
