@@ -495,9 +495,9 @@ fn the_mean_square_error_is_a_metric() {
     let run = Trained::gaussian("0.0");
     let mse = |more: &[&str]| {
         let said = run.run("eval", &[&["--metrics", "mse", "--json"], more].concat());
-        serde_json::from_str::<Value>(&said).unwrap()["mse"]
-            .as_f64()
-            .unwrap()
+        let found: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(found["facts"]["mse"]["steps"], 300);
+        found["mse"].as_f64().unwrap()
     };
     let all = mse(&["--set", "evaluate.metrics.mse.steps=300"]);
     // (σ²/(1 + σ²))²·E y² with E y² = 1 ± 5·√(2/100).
