@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::ensure;
 use serde_json::{Map, Value};
 
-use super::checkpoint::Checkpoints;
+use super::checkpoint::{Checkpoints, identity};
 use super::findings::Findings;
 use super::memory;
 use super::pictures::pictures;
@@ -59,6 +59,8 @@ pub fn train(
 struct Run<'a> {
     experiment: &'a mut Experiment,
     folder: &'a Path,
+    /// Which folder of that name it is.
+    identity: Option<(u64, u64)>,
     checkpoints: Checkpoints,
     /// Steps completed so far.
     done: u64,
@@ -113,6 +115,7 @@ impl<'a> Run<'a> {
             tensorboard,
             progress: Progress::start(&log.bars, done, total, epochs),
             experiment,
+            identity: identity(folder),
             folder,
             checkpoints,
             done,
@@ -161,8 +164,12 @@ impl<'a> Run<'a> {
     }
 
     fn after_step(&mut self, done: u64, last: bool, scalars: &Scalars) -> anyhow::Result<()> {
-        // What is written would make a folder of the same name that nobody can resume from.
-        ensure!(self.folder.is_dir(), "{} has vanished", self.folder.display());
+        // What is written would make a folder of the same name that nobody can resume from. It may just have done so.
+        ensure!(
+            identity(self.folder) == self.identity,
+            "{} has vanished",
+            self.folder.display()
+        );
         let moment = self.moment(done);
         let record = self.experiment.recipe.record.clone();
         self.progress.advance(moment);

@@ -112,9 +112,14 @@ impl Checksum {
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {
+    identity(one).is_some() && identity(one) == identity(other)
+}
+
+/// What tells a file or folder from all others, whatever its name; `None` where there is none.
+pub fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
-    let identity = |path: &Path| fs::metadata(path).map(|data| (data.dev(), data.ino()));
-    matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
+    let data = fs::metadata(path).ok()?;
+    Some((data.dev(), data.ino()))
 }
 
 #[cfg(test)]

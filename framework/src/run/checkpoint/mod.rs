@@ -12,6 +12,7 @@ use anyhow::Context;
 use tch::Tensor;
 
 use self::manifest::Manifest;
+pub use self::manifest::identity;
 use super::Experiment;
 use crate::recipe::CheckpointRecord;
 use crate::record::UNFINISHED;
