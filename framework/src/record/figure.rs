@@ -28,11 +28,31 @@ pub fn draw_model(
     latents: &Tensor,
     energy: &dyn Energy,
 ) -> anyhow::Result<Picture> {
+    painted("the model", (3 * PANEL, PANEL), |root| {
+        let panels = root.split_evenly((1, 3));
+        // Data and samples share their axes, so that they can be compared.
+        let shown = square(&points(data));
+        scatter(&panels[0], "data", &points(data), &shown, DATA)?;
+        scatter(&panels[1], "samples", &points(samples), &shown, SAMPLES)?;
+        landscape(&panels[2], energy, latents)
+    })
+}
+
+/// A picture of `what`, `(width, height)` pixels, white where nothing is painted.
+pub(super) fn painted(
+    what: &str,
+    (width, height): (u32, u32),
+    paint: impl FnOnce(Area) -> Result<(), Box<dyn std::error::Error>>,
+) -> anyhow::Result<Picture> {
     register_font();
-    let (width, height) = (3 * PANEL, PANEL);
     let mut pixels = vec![0; (width * height * 3) as usize];
-    draw_panels(&mut pixels, data, samples, latents, energy)
-        .map_err(|problem| anyhow!("drawing the model: {problem}"))?;
+    let fill = || -> Result<(), Box<dyn std::error::Error>> {
+        let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
+        root.fill(&WHITE)?;
+        paint(&root)?;
+        Ok(root.present()?)
+    };
+    fill().map_err(|problem| anyhow!("drawing {what}: {problem}"))?;
     Ok(Picture {
         width,
         height,
@@ -40,27 +60,8 @@ pub fn draw_model(
     })
 }
 
-fn draw_panels(
-    pixels: &mut [u8],
-    data: &Tensor,
-    samples: &Tensor,
-    latents: &Tensor,
-    energy: &dyn Energy,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let root = BitMapBackend::with_buffer(pixels, (3 * PANEL, PANEL)).into_drawing_area();
-    root.fill(&WHITE)?;
-    let panels = root.split_evenly((1, 3));
-    // Data and samples share their axes, so that they can be compared.
-    let shown = square(&points(data));
-    scatter(&panels[0], "data", &points(data), &shown, DATA)?;
-    scatter(&panels[1], "samples", &points(samples), &shown, SAMPLES)?;
-    landscape(&panels[2], energy, latents)?;
-    root.present()?;
-    Ok(())
-}
-
 /// The font is part of the program: what fonts a machine has must not matter.
-pub(super) fn register_font() {
+fn register_font() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let _ = plotters::style::register_font(FONT, FontStyle::Normal, dejavu::sans::regular());

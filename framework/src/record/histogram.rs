@@ -1,10 +1,9 @@
 //! Draws how scores of normal points and of anomalies are distributed.
 
-use anyhow::anyhow;
 use plotters::prelude::*;
 
 use super::Picture;
-use super::figure::{Area, DATA, FONT, PANEL, SAMPLES, panel, register_font};
+use super::figure::{Area, DATA, FONT, PANEL, SAMPLES, painted, panel};
 
 /// One panel: the shares of two sets of scores over the same bins. Either may be empty.
 pub struct Histogram<'a> {
@@ -17,30 +16,14 @@ const BINS: usize = 60;
 
 /// Draws the panels side by side.
 pub fn draw_histograms(histograms: &[Histogram]) -> anyhow::Result<Picture> {
-    register_font();
-    let (width, height) = (histograms.len() as u32 * PANEL, PANEL * 3 / 4);
-    let mut pixels = vec![0; (width * height * 3) as usize];
-    draw(&mut pixels, (width, height), histograms)
-        .map_err(|problem| anyhow!("drawing histograms: {problem}"))?;
-    Ok(Picture {
-        width,
-        height,
-        pixels,
+    let size = (histograms.len() as u32 * PANEL, PANEL * 3 / 4);
+    painted("histograms", size, |root| {
+        let panels = root.split_evenly((1, histograms.len()));
+        panels
+            .iter()
+            .zip(histograms)
+            .try_for_each(|(area, histogram)| draw_one(area, histogram))
     })
-}
-
-fn draw(
-    pixels: &mut [u8],
-    size: (u32, u32),
-    histograms: &[Histogram],
-) -> Result<(), Box<dyn std::error::Error>> {
-    let root = BitMapBackend::with_buffer(pixels, size).into_drawing_area();
-    root.fill(&WHITE)?;
-    for (area, histogram) in root.split_evenly((1, histograms.len())).iter().zip(histograms) {
-        draw_one(area, histogram)?;
-    }
-    root.present()?;
-    Ok(())
 }
 
 fn draw_one(area: Area, histogram: &Histogram) -> Result<(), Box<dyn std::error::Error>> {
