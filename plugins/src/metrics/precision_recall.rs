@@ -4,7 +4,7 @@ use anyhow::ensure;
 use ebipla_framework::prelude::*;
 use tch::{Device, Kind};
 
-use super::image_features::{Architecture, Images, Network, Selection};
+use super::image_features::{Architecture, Images, Network, Selection, facts_of_comparison};
 
 /// Precision and recall of samples against training images, by nearest neighbours (Kynkäänniemi et al. 2019).
 ///
@@ -109,24 +109,15 @@ impl Metric for Measure {
     }
 
     fn facts(&self, subject: &Subject) -> Facts {
-        let [name, sha256] = self.weights.clone();
-        let samples = subject.sample_count(self.options.samples.into());
-        let facts = [
-            ("weights", name.into()),
-            ("weights_sha256", sha256.into()),
-            ("samples", samples.into()),
-            ("decoder_noise", false.into()),
-            (
-                "reference",
-                Selection::of(subject, self.options.reference).describe().into(),
-            ),
-            ("preprocessing", self.network.preprocessing().into()),
-            ("neighbours", self.options.neighbours.into()),
-        ];
+        let mut facts = facts_of_comparison(
+            subject,
+            &self.weights,
+            self.options.samples,
+            self.options.reference,
+            self.network.as_ref(),
+        );
+        facts.insert("neighbours".into(), self.options.neighbours.into());
         facts
-            .map(|(name, value)| (name.to_owned(), value))
-            .into_iter()
-            .collect()
     }
 }
 

@@ -13,7 +13,9 @@ use anyhow::ensure;
 use ebipla_framework::{cache_folder, prelude::*};
 use sha2::{Digest, Sha256};
 
-use super::image_features::{Architecture, Images, Network, Selection, WeightsFile, bytes, hex};
+use super::image_features::{
+    Architecture, Images, Network, Selection, WeightsFile, bytes, facts_of_comparison, hex,
+};
 use distance::squared_distance;
 use moments::{Moments, Sums};
 
@@ -240,23 +242,13 @@ impl Metric for Frechet {
     }
 
     fn facts(&self, subject: &Subject) -> Facts {
-        let samples = subject.sample_count(self.options.samples.into());
-        let [name, sha256] = self.weights.clone();
-        let facts = [
-            ("weights", name.into()),
-            ("weights_sha256", sha256.into()),
-            ("samples", samples.into()),
-            ("decoder_noise", false.into()),
-            (
-                "reference",
-                Selection::of(subject, self.options.reference).describe().into(),
-            ),
-            ("preprocessing", self.network.preprocessing().into()),
-        ];
-        facts
-            .map(|(name, value)| (name.to_owned(), value))
-            .into_iter()
-            .collect()
+        facts_of_comparison(
+            subject,
+            &self.weights,
+            self.options.samples,
+            self.options.reference,
+            self.network.as_ref(),
+        )
     }
 }
 

@@ -4,8 +4,35 @@
 use ebipla_framework::{Task, prelude::*};
 use tch::{Device, Kind};
 
+use super::Network;
+
 /// Prior chains that run at a time. What the samples are depends on it, so it is not an option.
 const CHAINS: i64 = 1000;
+
+/// What has to stand beside a number that compares samples with training images: `weights` are the file's name and
+/// SHA-256.
+pub fn facts_of_comparison(
+    subject: &Subject,
+    weights: &[String; 2],
+    samples: u32,
+    reference: Option<u32>,
+    network: &dyn Network,
+) -> Facts {
+    let [name, sha256] = weights.clone();
+    let reference = Selection::of(subject, reference).describe();
+    let facts = [
+        ("weights", name.into()),
+        ("weights_sha256", sha256.into()),
+        ("samples", subject.sample_count(samples.into()).into()),
+        ("decoder_noise", false.into()),
+        ("reference", reference.into()),
+        ("preprocessing", network.preprocessing().into()),
+    ];
+    facts
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
+}
 
 /// Which training images to compare with.
 #[derive(Clone, Copy, Debug)]

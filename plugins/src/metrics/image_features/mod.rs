@@ -5,7 +5,7 @@ mod inception;
 mod vgg16;
 mod weights;
 
-pub use images::{Images, Selection, bytes};
+pub use images::{Images, Selection, bytes, facts_of_comparison};
 pub use inception::Inception;
 pub use vgg16::Vgg16;
 pub use weights::{WeightsFile, hex};
