@@ -219,11 +219,11 @@ mod tests {
     }
 
     fn model(sigma: f64) -> Model {
-        Model {
-            energy: Box::new(LinearGaussian::new()),
-            generator: Box::new(LinearGaussian::new()),
+        Model::new(
+            Box::new(LinearGaussian::new()),
+            Box::new(LinearGaussian::new()),
             sigma,
-        }
+        )
     }
 
     fn data(count: i64) -> Tensor {
@@ -299,11 +299,7 @@ mod tests {
             }
         }
         let waves = || Waves(Parameters::new());
-        let model = Model {
-            energy: Box::new(waves()),
-            generator: Box::new(waves()),
-            sigma: 1.0,
-        };
+        let model = Model::new(Box::new(waves()), Box::new(waves()), 1.0);
         let y = Tensor::zeros([50, 1], tch::kind::FLOAT_CPU);
         let lowest_with = |starts| {
             let search = MapSearch {

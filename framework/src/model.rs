@@ -2,6 +2,7 @@
 
 use tch::Tensor;
 
+use crate::gradient_count::{GradientCount, GradientCounter};
 use crate::{Energy, Generator, gradient};
 
 /// Rows that are decoded at a time where nothing but memory limits it.
@@ -13,6 +14,7 @@ pub struct Model {
     pub generator: Box<dyn Generator>,
     /// Standard deviation σ of the decoder.
     pub sigma: f64,
+    gradients: GradientCounter,
 }
 
 /// Values and gradients of φ(x, y) = U_α(x) + V_β(x, y) from one forward and backward pass.
@@ -39,6 +41,25 @@ pub enum Wanted {
 }
 
 impl Model {
+    pub fn new(energy: Box<dyn Energy>, generator: Box<dyn Generator>, sigma: f64) -> Self {
+        Self {
+            energy,
+            generator,
+            sigma,
+            gradients: GradientCounter::default(),
+        }
+    }
+
+    /// Gradients taken so far: of φ by [`Self::joint`], and of U by prior chains.
+    pub fn gradient_count(&self) -> GradientCount {
+        self.gradients.get()
+    }
+
+    /// Counts gradients of U that were taken past the model, as a sampler does.
+    pub(crate) fn count_energy_gradients(&self, count: u64) {
+        self.gradients.add(count, 0);
+    }
+
     /// Handles to all parameters: α, then β.
     pub fn parameters(&self) -> Vec<Tensor> {
         let networks = [self.energy.parameters(), self.generator.parameters()];
@@ -57,6 +78,8 @@ impl Model {
 
     /// φ and its gradients at rows `x` (`[n, latent]`) with data `y` (`[n, shape…]`).
     pub fn joint(&self, x: &Tensor, y: &Tensor, wanted: Wanted) -> Joint {
+        let rows = x.size()[0] as u64;
+        self.gradients.add(rows, rows);
         let x = gradient::leaf(x);
         // The graph is needed even where the caller has switched gradients off.
         let (prior, reconstruction, total) = tch::with_grad(|| {

@@ -67,6 +67,7 @@ impl PriorChains {
             }
         };
         let chains = self.sampler.sample_frozen(model.energy.as_ref(), start, draws)?;
+        model.count_energy_gradients(count as u64 * self.sampler.gradient_evaluations());
         if self.config.start == Start::Persistent {
             self.keep(&chains.last);
         }

@@ -33,9 +33,9 @@ impl Generator for Nothing {
 
 /// The model, with this σ.
 pub fn model(sigma: f64) -> Model {
-    Model {
-        energy: Box::new(Nothing(Parameters::new())),
-        generator: Box::new(Nothing(Parameters::new())),
+    Model::new(
+        Box::new(Nothing(Parameters::new())),
+        Box::new(Nothing(Parameters::new())),
         sigma,
-    }
+    )
 }

@@ -11,8 +11,8 @@ use super::building::{build_of_kind, scope, wrong};
 use super::findings::Findings;
 use super::setup::AVERAGE;
 use crate::{
-    Algorithm, Averages, DataFacts, Optimizer, Persistent, PriorChains, Problem, Purpose, Recipe,
-    RecipeError, Registry, Scalars, Split, Step,
+    Algorithm, Averages, DataFacts, GradientCount, Optimizer, Persistent, PriorChains, Problem, Purpose,
+    Recipe, RecipeError, Registry, Scalars, Split, Step,
 };
 
 /// A recipe come alive: a model with its data, and what trains it.
@@ -23,6 +23,7 @@ pub struct Experiment {
     pub algorithm: Box<dyn Algorithm>,
     energy_optimizer: Optimizer,
     generator_optimizer: Optimizer,
+    gradients_taken: GradientCount,
 }
 
 /// What is there to look at, it has from its [`Setup`].
@@ -69,6 +70,7 @@ impl Experiment {
                 optimizers.generator.clone(),
                 model.generator.parameters().tensors(),
             ),
+            gradients_taken: GradientCount::default(),
             setup,
         })
     }
@@ -89,6 +91,7 @@ impl Experiment {
         let epoch = k / self.steps_per_epoch();
         let Batch { indices, data } = self.batches.get(k, &mut self.setup.random)?;
         let data = data.to_device(self.device);
+        let before = self.model.gradient_count();
         self.energy_optimizer.set_epoch(epoch);
         self.generator_optimizer.set_epoch(epoch);
         let mut scalars = self
@@ -105,12 +108,18 @@ impl Experiment {
                 energy_l2: self.setup.recipe.loss.energy_l2,
             })
             .with_context(|| format!("in step {k}"))?;
+        self.gradients_taken = self.model.gradient_count().since(before);
         scalars.add_number("learning_rate/energy", self.energy_optimizer.learning_rate());
         scalars.add_number(
             "learning_rate/generator",
             self.generator_optimizer.learning_rate(),
         );
         Ok(scalars)
+    }
+
+    /// How many gradients the last step took.
+    pub fn gradients_taken(&self) -> GradientCount {
+        self.gradients_taken
     }
 
     /// Measures every metric that the recipe asks for, with averages where they are kept.

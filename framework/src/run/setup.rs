@@ -92,11 +92,7 @@ impl Setup {
         Ok(Self {
             device,
             dataset,
-            model: Model {
-                energy,
-                generator,
-                sigma: recipe.decoder.sigma,
-            },
+            model: Model::new(energy, generator, recipe.decoder.sigma),
             sampler,
             metrics,
             random,

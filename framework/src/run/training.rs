@@ -1,11 +1,12 @@
 //! Runs the training loop: steps, records, interruptions, and what is written at the end.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use serde_json::{Map, Value};
 
+use super::account::Accounting;
 use super::checkpoint::{Checkpoints, identity};
 use super::findings::Findings;
 use super::memory;
@@ -67,6 +68,7 @@ struct Run<'a> {
     metrics: MetricsFile,
     tensorboard: TensorBoard,
     progress: Progress,
+    account: Accounting,
 }
 
 impl<'a> Run<'a> {
@@ -114,6 +116,7 @@ impl<'a> Run<'a> {
             metrics: MetricsFile::open(folder, done)?,
             tensorboard,
             progress: Progress::start(&log.bars, done, total, epochs),
+            account: Accounting::open(folder, done, total, epochs)?,
             experiment,
             identity: identity(folder),
             folder,
@@ -125,12 +128,19 @@ impl<'a> Run<'a> {
     fn until_done(&mut self, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
         let total = self.experiment.total_steps();
         while self.done < total && !interrupt.asked() {
+            let start = Instant::now();
             let scalars = self.experiment.step(self.done)?;
             self.done += 1;
-            self.after_step(self.done, self.done == total, &scalars)?;
+            let recording = self.after_step(self.done, self.done == total, &scalars)?;
+            let moment = self.moment(self.done);
+            let gradients = self.experiment.gradients_taken();
+            self.account
+                .stepped(moment, gradients, start.elapsed(), recording)?;
         }
         self.progress.finish();
+        let start = Instant::now();
         self.checkpoints.save(self.experiment, self.done)?;
+        self.account.recorded(start.elapsed())?;
         if self.done < total {
             tracing::warn!(
                 "interrupted after {} of {total} steps; --resume goes on",
@@ -138,7 +148,9 @@ impl<'a> Run<'a> {
             );
             return Ok(Outcome::Interrupted);
         }
+        let start = Instant::now();
         self.at_end(self.done)?;
+        self.account.recorded(start.elapsed())?;
         Ok(Outcome::Finished)
     }
 
@@ -150,6 +162,7 @@ impl<'a> Run<'a> {
             Ok(Outcome::Finished) => self.tensorboard.ended(moment, true),
             Err(_) => {
                 // Why it failed is what matters.
+                let _ = self.account.recorded(Duration::ZERO);
                 let _ = self.tensorboard.ended(moment, false);
                 Ok(())
             }
@@ -163,7 +176,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn after_step(&mut self, done: u64, last: bool, scalars: &Scalars) -> anyhow::Result<()> {
+    /// Writes what is due, and returns how long that took.
+    fn after_step(&mut self, done: u64, last: bool, scalars: &Scalars) -> anyhow::Result<Duration> {
         // What is written would make a folder of the same name that nobody can resume from. It may just have done so.
         ensure!(
             identity(self.folder) == self.identity,
@@ -180,8 +194,11 @@ impl<'a> Run<'a> {
         let guard = self.experiment.recipe.guard.clone();
         let guarded = guard.every > 0 && done.is_multiple_of(guard.every);
         let mut checkpoint = !last && record.checkpoint.due(done);
-        if to_file || to_tensorboard || to_screen || guarded || checkpoint {
-            let numbers = scalars.read();
+        let wanted = to_file || to_tensorboard || to_screen || guarded || checkpoint;
+        // A GPU has finished the step only when its numbers are there.
+        let numbers = wanted.then(|| scalars.read());
+        let start = Instant::now();
+        if let Some(numbers) = numbers {
             if to_file {
                 self.metrics.write(moment, &numbers)?;
             }
@@ -210,7 +227,7 @@ impl<'a> Run<'a> {
         if checkpoint {
             self.checkpoints.save(self.experiment, done)?;
         }
-        Ok(())
+        Ok(start.elapsed())
     }
 
     fn write_to_tensorboard(

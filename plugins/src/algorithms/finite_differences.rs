@@ -120,11 +120,11 @@ fn model() -> Model {
     };
     let energy = json!({ "hidden": 7, "layers": 2, "activation": "silu", "tilt": 0.8 });
     let generator = json!({ "latent_dim": LATENT });
-    let model = Model {
-        energy: built::<Mlp>(energy, &mut scope),
-        generator: built::<Linear>(generator, &mut scope),
-        sigma: SIGMA,
-    };
+    let model = Model::new(
+        built::<Mlp>(energy, &mut scope),
+        built::<Linear>(generator, &mut scope),
+        SIGMA,
+    );
     for mut parameter in model.parameters() {
         parameter.set_data(&parameter.to_kind(Kind::Double));
     }

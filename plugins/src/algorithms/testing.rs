@@ -137,11 +137,7 @@ impl Bench {
         Self {
             energy_optimizer: Optimizer::new(descent.clone(), energy.parameters().tensors()),
             generator_optimizer: Optimizer::new(descent, generator.parameters().tensors()),
-            model: Model {
-                energy: Box::new(energy),
-                generator: Box::new(generator),
-                sigma: SIGMA,
-            },
+            model: Model::new(Box::new(energy), Box::new(generator), SIGMA),
             prior_chains: from_noise(Fixed(Tensor::from_slice(&PRIOR.map(|value| value as f32)))),
             random: Random::new(Self::SEED),
             data: Random::new(4).stream("data", 0).normal(&[points, 2], Device::Cpu),

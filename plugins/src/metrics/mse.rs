@@ -196,11 +196,7 @@ mod tests {
 
     fn measure(metric: &Mse, dataset: &Points) -> f64 {
         let plain = || Plain(Parameters::new());
-        let model = Model {
-            energy: Box::new(plain()),
-            generator: Box::new(plain()),
-            sigma: SIGMA,
-        };
+        let model = Model::new(Box::new(plain()), Box::new(plain()), SIGMA);
         let scalars = metric.measure(Subject {
             model: &model,
             prior_sampler: &Nowhere,

@@ -244,12 +244,8 @@ impl Setting {
     ///
     /// With this scale no colour comes near black or white: 0.1·ξ + 10/127.5 < 1 up to nine deviations.
     fn shifted(shift: f64) -> Self {
-        let model = Model {
-            energy: Plain::new(0.1),
-            generator: Plain::new(0.1),
-            // Decoder noise would show.
-            sigma: 10.0,
-        };
+        // The decoder's noise would show.
+        let model = Model::new(Plain::new(0.1), Plain::new(0.1), 10.0);
         let mut setting = Self {
             dataset: Given(Mutex::new(Tensor::zeros([1, 3, 4, 4], tch::kind::FLOAT_CPU))),
             cache: tempfile::tempdir().unwrap(),

@@ -73,11 +73,7 @@ fn build<P: Plugin>(options: Value, latent_dim: i64) -> anyhow::Result<Box<P::Bu
 }
 
 fn model(energy: Box<dyn Energy>, sigma: f64) -> Model {
-    Model {
-        energy,
-        generator: build::<Linear>(json!({}), 0).unwrap(),
-        sigma,
-    }
+    Model::new(energy, build::<Linear>(json!({}), 0).unwrap(), sigma)
 }
 
 fn quadratic(start: f64, sigma: f64) -> Model {
@@ -188,11 +184,7 @@ fn a_network_as_on_a_fine_grid() {
     for mut parameter in energy.parameters().tensors() {
         parameter *= 3.0;
     }
-    let model = Model {
-        energy,
-        generator: build::<Identity>(json!({}), 0).unwrap(),
-        sigma: 0.1,
-    };
+    let model = Model::new(energy, build::<Identity>(json!({}), 0).unwrap(), 0.1);
     let points = normal(25, 0.7);
 
     let step = 0.01;
