@@ -38,6 +38,25 @@ pub fn resolve(wanted: &str) -> anyhow::Result<Device> {
     }
 }
 
+/// The GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` calls them.
+pub fn gpus() -> Vec<String> {
+    match load_cuda() {
+        Ok(()) => gpu_names(
+            Cuda::device_count(),
+            std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref(),
+        ),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Where only some are visible, they keep the names that they were given.
+fn gpu_names(count: i64, visible: Option<&str>) -> Vec<String> {
+    let given = visible.map(|names| names.split(',').map(|name| name.trim().to_owned()).collect());
+    let mut names: Vec<_> = given.unwrap_or_else(|| (0..count).map(|i| i.to_string()).collect());
+    names.truncate(count.max(0) as usize);
+    names
+}
+
 /// Whether `wanted` is a device name at all; used when a recipe is checked.
 pub fn is_name(wanted: &str) -> bool {
     matches!(wanted, "auto" | "cpu") || cuda_index(wanted).is_ok()
@@ -80,6 +99,15 @@ pub fn name(device: Device) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gpus_keep_the_names_that_they_were_given() {
+        assert_eq!(gpu_names(2, None), ["0", "1"]);
+        assert_eq!(gpu_names(2, Some("3, GPU-8a")), ["3", "GPU-8a"]);
+        // What follows an unknown one is not visible either.
+        assert_eq!(gpu_names(1, Some("3,99")), ["3"]);
+        assert!(gpu_names(0, Some("0")).is_empty());
+    }
 
     #[test]
     fn names() {

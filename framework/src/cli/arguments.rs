@@ -8,6 +8,7 @@ use super::trained::arguments::{
     ComposeCommand, InterpolateCommand, ReconstructCommand, RunDirectory, SampleCommand, ScoreCommand,
 };
 use crate::Kind;
+use crate::recipe::Override;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 the run failed, 2 the command line or a recipe is wrong (nothing was written), \
@@ -18,6 +19,11 @@ Shell completion: source <(COMPLETE=bash runner), also zsh, fish, elvish.";
 pub enum Command {
     /// Train (the same as without a command)
     Run(RunArguments),
+    /// Run many variations of recipes, on this machine or a cluster
+    Sweep(SweepArguments),
+    /// Start, or go on with, the member of a sweep that a folder belongs to
+    #[command(hide = true)]
+    Member(MemberArguments),
     /// List the registered plugins
     List(ListArguments),
     /// Describe one plugin: every option with type, default and unit
@@ -89,13 +95,17 @@ pub struct RecipeArguments {
 
 impl RecipeArguments {
     /// All overrides, the short forms last.
-    pub fn overrides(&self) -> Vec<(String, String)> {
-        let seed = self.seed.map(|seed| ("run.seed".to_owned(), seed.to_string()));
-        let device = self
-            .device
-            .clone()
-            .map(|device| ("run.device".to_owned(), device));
-        self.set.iter().cloned().chain(seed).chain(device).collect()
+    pub fn overrides(&self) -> Vec<Override> {
+        let set = self
+            .set
+            .iter()
+            .map(|(key, text)| Override::by_option("--set", key, text));
+        let seed = self
+            .seed
+            .map(|seed| Override::by_option("--seed", "run.seed", seed.to_string()));
+        let device = self.device.as_ref();
+        let device = device.map(|device| Override::by_option("--device", "run.device", device));
+        set.chain(seed).chain(device).collect()
     }
 }
 
@@ -185,6 +195,81 @@ pub struct FetchArguments {
     /// Where the files go [default: data/DATASET]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct SweepArguments {
+    #[command(subcommand)]
+    pub command: Option<SweepCommand>,
+    /// A sweep file, or the name of one in recipes/sweeps/, with or without .yaml
+    #[arg(long, value_name = "NAME_OR_PATH")]
+    pub file: Option<String>,
+    /// Instead of a sweep file: a recipe, or the name of one in recipes/
+    #[arg(
+        long,
+        value_name = "NAME_OR_PATH",
+        required_unless_present = "file",
+        conflicts_with = "file"
+    )]
+    pub recipe: Option<String>,
+    /// A key with values to combine with those of the others; may be repeated
+    #[arg(long, value_name = "KEY=V1,V2", value_parser = key_value)]
+    pub grid: Vec<(String, String)>,
+    /// A key whose values go together with those of other zipped keys; may be repeated
+    #[arg(long, value_name = "KEY=V1,V2", value_parser = key_value)]
+    pub zip: Vec<(String, String)>,
+    /// How many seeds each combination is run with, counted up from the recipe's own
+    #[arg(long, value_name = "COUNT")]
+    pub seeds: Option<u64>,
+    /// Override a value for all members; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Override run.device: auto, cpu, cuda or cuda:i
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// The folder in which the sweep's own folder is made
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub out: PathBuf,
+    /// How many members run at a time [default: one for each GPU, or for each core]
+    #[arg(long, value_name = "JOBS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub jobs: Option<u32>,
+    /// Print the members and what they will cost, by a few steps of each, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on with a sweep: with its unfinished members, each from its last checkpoint, and with new ones
+    #[arg(long)]
+    pub resume: bool,
+    /// Go on with the failed and diverged members of a sweep, each from its last checkpoint
+    #[arg(long, conflicts_with = "resume")]
+    pub only_failed: bool,
+    /// Stop everything when a member fails
+    #[arg(long)]
+    pub fail_fast: bool,
+}
+
+#[derive(Subcommand)]
+pub enum SweepCommand {
+    /// Show how the members of a sweep are
+    Status(SweepStatusArguments),
+}
+
+#[derive(Args)]
+pub struct SweepStatusArguments {
+    /// The sweep's folder
+    pub dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct MemberArguments {
+    /// The member's folder, with its recipe.yaml
+    pub folder: PathBuf,
+    /// Stop after a checkpoint when the process that started this one is gone
+    #[arg(long)]
+    pub with_parent: bool,
 }
 
 /// Splits `a.b=v`.

@@ -33,6 +33,18 @@ pub fn teach(line: Command, home: &Home) -> Command {
         .mut_subcommand("run", recipes_and_keys)
         .mut_subcommand("show", recipes_and_keys)
         .mut_subcommand("check", recipes_and_keys)
+        .mut_subcommand("sweep", |command| {
+            let sweeps = home.sweep_folders();
+            let sweeps = move || {
+                let names = recipe_names(&sweeps);
+                names.into_iter().map(CompletionCandidate::new).collect()
+            };
+            let varied = |arg: Arg| arg.add(ArgValueCompleter::new(override_keys));
+            recipes_and_keys(command)
+                .mut_arg("file", |arg| arg.add(ArgValueCandidates::new(sweeps)))
+                .mut_arg("grid", varied)
+                .mut_arg("zip", varied)
+        })
         .mut_subcommand("describe", names)
         .mut_subcommand("eval", keys)
         .mut_subcommand("sample", keys)

@@ -7,10 +7,12 @@ mod describe;
 mod eval;
 mod fetch;
 mod list;
+mod member;
 mod misuse;
 mod particles;
 mod run;
 mod show;
+mod sweep;
 mod trained;
 
 use std::path::PathBuf;
@@ -20,6 +22,7 @@ use crate::panics::{self, caught};
 use crate::recipe::{RecipeFolders, Request};
 use crate::registry::{Registry, RegistryError};
 use crate::run::{Diverged, Log};
+use crate::sweep::SweepError;
 use crate::{Recipe, RecipeError};
 use arguments::{Command, RecipeArguments};
 use misuse::Misuse;
@@ -54,6 +57,11 @@ impl Home {
     fn recipe_folders(&self) -> RecipeFolders {
         let own = self.sources.iter().map(|folder| folder.join("recipes"));
         RecipeFolders(std::iter::once(PathBuf::from("recipes")).chain(own).collect())
+    }
+
+    fn sweep_folders(&self) -> RecipeFolders {
+        let folders = self.recipe_folders().0.into_iter();
+        RecipeFolders(folders.map(|folder| folder.join("sweeps")).collect())
     }
 }
 
@@ -102,6 +110,8 @@ fn dispatch(command: Command, home: Home) -> anyhow::Result<ExitCode> {
     };
     match command {
         Command::Run(arguments) => return run::run(&program, &arguments),
+        Command::Member(arguments) => return member::member(&program, &arguments),
+        Command::Sweep(arguments) => return sweep::sweep(&program, &arguments),
         Command::List(arguments) => list::list(&program, &arguments)?,
         Command::Describe(arguments) => describe::describe(&program, &arguments)?,
         Command::Show(arguments) => show::show(&program, &arguments)?,
@@ -123,6 +133,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         || error.is::<RegistryError>()
         || error.is::<describe::Unknown>()
         || error.is::<Misuse>()
+        || error.is::<SweepError>()
     {
         WRONG
     } else if error.is::<Diverged>() {

@@ -24,28 +24,40 @@ pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCo
         Some(path) => RunFolder::open(path)?,
         None => RunFolder::create(&arguments.out, &experiment.recipe)?,
     };
+    match train_in(program, experiment, &folder, &interrupt) {
+        Ok(outcome) => {
+            print(&results(folder.path()))?;
+            Ok(ExitCode::from(code_of(outcome)))
+        }
+        // It has been told of already.
+        Err(error) => Ok(ExitCode::from(exit_code(&error))),
+    }
+}
+
+/// Trains in a folder; what goes wrong is in its log.
+pub fn train_in(
+    program: &Program,
+    experiment: Experiment,
+    folder: &RunFolder,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome> {
     program.log.write_to(folder.path())?;
     tracing::info!("run folder: {}", folder.path().display());
-    let trained = train(
-        experiment,
-        &folder,
-        program.home.sources.as_deref(),
-        &program.log,
-        &interrupt,
-    );
-    let outcome = match trained {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            // Through the log, so that it is also in log.txt.
-            tracing::error!("{error:#}");
-            return Ok(ExitCode::from(exit_code(&error)));
-        }
-    };
-    print(&results(folder.path()))?;
-    Ok(match outcome {
-        Outcome::Finished => ExitCode::SUCCESS,
-        Outcome::Interrupted => ExitCode::from(INTERRUPTED),
-    })
+    let sources = program.home.sources.as_deref();
+    let trained = train(experiment, folder, sources, &program.log, interrupt);
+    if let Err(error) = &trained {
+        // Through the log, so that it is also in log.txt.
+        tracing::error!("{error:#}");
+    }
+    trained
+}
+
+/// The exit code of a run that did not fail.
+pub fn code_of(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Finished => 0,
+        Outcome::Interrupted => INTERRUPTED,
+    }
 }
 
 /// Where the results are and how to look at them.

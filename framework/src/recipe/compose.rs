@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use figment::value::{Dict, Value};
 
-use super::layer::{Layer, Source};
+use super::layer::{Layer, Override, Source};
 use super::sections::{SECTIONS, SectionKind};
 use super::yaml;
 use super::{Origin, Problem, RecipeError};
@@ -17,14 +17,14 @@ const PREFIX: &str = "EBIPLA__";
 pub fn layers(
     path: &Path,
     environment: &[(String, String)],
-    set: &[(String, String)],
+    set: &[Override],
 ) -> Result<Vec<Layer>, RecipeError> {
     let mut files = Files::default();
     files.add(path, None);
     let mut problems = files.problems;
     let mut layers = files.layers;
-    layers.push(environment_layer(environment, &mut problems));
-    layers.push(set_layer(set, &mut problems));
+    layers.push(override_layer(&environment_overrides(environment), &mut problems));
+    layers.push(override_layer(set, &mut problems));
     if !problems.is_empty() {
         return Err(RecipeError {
             recipe: path.display().to_string(),
@@ -112,36 +112,33 @@ impl Files {
     }
 }
 
-fn environment_layer(environment: &[(String, String)], problems: &mut Vec<Problem>) -> Layer {
-    let mut values = Dict::new();
-    let mut variables = BTreeMap::new();
-    let mut sorted: Vec<_> = environment
+/// What environment variables set.
+fn environment_overrides(environment: &[(String, String)]) -> Vec<Override> {
+    let mut set: Vec<_> = environment
         .iter()
         .filter(|(name, _)| name.starts_with(PREFIX))
+        .map(|(variable, text)| Override {
+            key: variable[PREFIX.len()..].to_lowercase().replace("__", "."),
+            text: text.clone(),
+            origin: Origin::Environment {
+                variable: variable.clone(),
+            },
+        })
         .collect();
-    sorted.sort();
-    for (variable, text) in sorted {
-        let key = variable[PREFIX.len()..].to_lowercase().replace("__", ".");
-        let origin = Origin::Environment {
-            variable: variable.clone(),
-        };
-        insert(&mut values, &key, text, &origin, problems);
-        variables.insert(key, variable.clone());
-    }
-    Layer {
-        source: Source::Environment(variables),
-        values,
-        lines: BTreeMap::new(),
-    }
+    set.sort_by(|a, b| a.key.cmp(&b.key));
+    set
 }
 
-fn set_layer(set: &[(String, String)], problems: &mut Vec<Problem>) -> Layer {
+/// Later overrides of the same key win.
+fn override_layer(set: &[Override], problems: &mut Vec<Problem>) -> Layer {
     let mut values = Dict::new();
-    for (key, text) in set {
-        insert(&mut values, key, text, &Origin::Set, problems);
+    let mut origins = BTreeMap::new();
+    for Override { key, text, origin } in set {
+        insert(&mut values, key, text, origin, problems);
+        origins.insert(key.clone(), origin.clone());
     }
     Layer {
-        source: Source::Set,
+        source: Source::Overrides(origins),
         values,
         lines: BTreeMap::new(),
     }

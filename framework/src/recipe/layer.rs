@@ -8,6 +8,27 @@ use figment::value::{Dict, Map};
 use figment::{Metadata, Profile, Provider};
 use serde::{Serialize, Serializer};
 
+/// A value for one key that is not in the recipe's files.
+#[derive(Clone, Debug)]
+pub struct Override {
+    /// The dotted key.
+    pub key: String,
+    /// The value, typed by what the option expects.
+    pub text: String,
+    pub origin: Origin,
+}
+
+impl Override {
+    /// One that an option of the command line gives.
+    pub fn by_option(option: &'static str, key: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            text: text.into(),
+            origin: Origin::CommandLine { option },
+        }
+    }
+}
+
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -17,8 +38,8 @@ pub enum Origin {
     File { path: PathBuf, line: Option<u64> },
     /// An environment variable.
     Environment { variable: String },
-    /// The command line.
-    Set,
+    /// An option of the command line, such as `--set`.
+    CommandLine { option: &'static str },
 }
 
 impl fmt::Display for Origin {
@@ -31,7 +52,7 @@ impl fmt::Display for Origin {
                 line: Some(line),
             } => write!(f, "{}:{line}", path.display()),
             Origin::Environment { variable } => write!(f, "environment, {variable}"),
-            Origin::Set => f.write_str("command line, --set"),
+            Origin::CommandLine { option } => write!(f, "command line, {option}"),
         }
     }
 }
@@ -46,9 +67,8 @@ impl Serialize for Origin {
 #[derive(Clone, Debug)]
 pub enum Source {
     File(PathBuf),
-    /// Variables by the key they set.
-    Environment(BTreeMap<String, String>),
-    Set,
+    /// Texts for single keys, each with an origin of its own.
+    Overrides(BTreeMap<String, Origin>),
 }
 
 /// One layer. Later layers win.
@@ -63,24 +83,20 @@ impl Layer {
     /// Where this layer got `key` from.
     pub fn origin(&self, key: &str) -> Origin {
         match &self.source {
-            Source::Set => Origin::Set,
             Source::File(path) => Origin::File {
                 path: path.clone(),
                 line: self.lines.get(key).copied(),
             },
-            Source::Environment(variables) => Origin::Environment {
-                variable: variables
-                    .iter()
-                    .find(|(set, _)| key == *set || key.starts_with(&format!("{set}.")))
-                    .map(|(_, variable)| variable.clone())
-                    .unwrap_or_default(),
-            },
+            Source::Overrides(origins) => origins
+                .iter()
+                .find(|(set, _)| key == *set || key.starts_with(&format!("{set}.")))
+                .map_or(Origin::Default, |(_, origin)| origin.clone()),
         }
     }
 
     /// Whether values are still text, to be typed by what the option expects.
     pub fn is_text(&self) -> bool {
-        matches!(self.source, Source::Environment(_) | Source::Set)
+        matches!(self.source, Source::Overrides(_))
     }
 }
 

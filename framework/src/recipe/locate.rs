@@ -1,4 +1,4 @@
-//! Finds recipe files by path or by name.
+//! Finds recipe and sweep files by path or by name.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use super::{Problem, RecipeError};
 #[derive(Clone, Debug, Default)]
 pub struct RecipeFolders(pub Vec<PathBuf>);
 
-/// Finds `recipe`: a path, or a name in one of the folders, with or without `.yaml`.
-pub fn find(recipe: &str, folders: &RecipeFolders) -> Result<PathBuf, RecipeError> {
+/// Finds `recipe`: a path, or a name in one of the folders, with or without `.yaml`. It is called a `what`.
+pub fn find(what: &str, recipe: &str, folders: &RecipeFolders) -> Result<PathBuf, RecipeError> {
     let spelled = [recipe.to_owned(), format!("{recipe}.yaml")];
     let places = std::iter::once(PathBuf::new()).chain(folders.0.iter().cloned());
     for place in places {
@@ -28,7 +28,7 @@ pub fn find(recipe: &str, folders: &RecipeFolders) -> Result<PathBuf, RecipeErro
         .map(|folder| folder.display().to_string())
         .collect();
     let message = format!(
-        "no such recipe: not a file, and not a name in {}",
+        "no such {what}: not a file, and not a name in {}",
         looked.join(" or ")
     );
     let bare = recipe.trim_end_matches(".yaml");

@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-pub use layer::Origin;
-pub use locate::{RecipeFolders, recipe_names};
+pub use layer::{Origin, Override};
+pub use locate::{RecipeFolders, find as find_recipe, recipe_names};
 pub use problem::{Problem, RecipeError};
 pub use sections::{
     BestRecord, Better, CheckpointRecord, DecoderSection, EvaluateSection, GuardSection, LossSection,
     OptimizerSection, ParticleDevice, ParticleRecord, RecordSection, RunSection, SECTIONS, SectionKind,
 };
-pub use yaml::to_yaml;
+pub use yaml::{parse as parse_yaml, to_yaml};
 
 use crate::{PriorChainsSection, Registry};
 
@@ -47,8 +47,8 @@ pub struct Recipe {
 pub struct Request {
     /// A path, or a name to look up.
     pub recipe: String,
-    /// `key=value` overrides, in the order given.
-    pub set: Vec<(String, String)>,
+    /// Values over those of files and environment; later ones win.
+    pub set: Vec<Override>,
     /// Where names are looked up.
     pub folders: RecipeFolders,
 }
@@ -57,7 +57,7 @@ impl Recipe {
     /// Composes and checks a recipe; reports as many problems at once as can be found.
     pub fn load(request: &Request, registry: &Registry) -> Result<Self, RecipeError> {
         let environment = std::env::vars().collect::<Vec<_>>();
-        let path: PathBuf = locate::find(&request.recipe, &request.folders)?;
+        let path: PathBuf = locate::find("recipe", &request.recipe, &request.folders)?;
         let layers = compose::layers(&path, &environment, &request.set)?;
         validate::resolve(&path, layers, registry)
     }
@@ -119,6 +119,11 @@ impl Recipe {
         values.shift_remove("record");
         let digest = Sha256::digest(canonical(&Value::Object(values)).as_bytes());
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What a run's folder is called: stable, and different for different experiments.
+    pub fn folder_name(&self) -> String {
+        format!("{}-{}-s{}", self.name, self.hash(), self.run.seed)
     }
 
     /// The resolved recipe as a YAML file that gives the same recipe again.

@@ -3,6 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
@@ -20,7 +21,7 @@ impl RunFolder {
     /// Makes `out/NAME-HASH-sSEED`, or the same with `-2`, `-3`, … where it exists already.
     pub fn create(out: &Path, recipe: &Recipe) -> anyhow::Result<Self> {
         fs::create_dir_all(out).with_context(|| format!("creating {}", out.display()))?;
-        let name = format!("{}-{}-s{}", recipe.name, recipe.hash(), recipe.run.seed);
+        let name = recipe.folder_name();
         for attempt in 1.. {
             let path = match attempt {
                 1 => out.join(&name),
@@ -72,12 +73,29 @@ fn remove_unfinished(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+const LOCK: &str = ".lock";
+
+/// Whether a process is running in a folder.
+pub fn is_running(folder: &Path) -> bool {
+    let lock = File::open(folder.join(LOCK)).map(|file| file.try_lock());
+    matches!(lock, Ok(Err(TryLockError::WouldBlock)))
+}
+
+/// How often the lock is tried: somebody may just be looking whether it is held.
+const TRIES: u32 = 5;
+
 fn lock(folder: &Path) -> anyhow::Result<File> {
-    let path = folder.join(".lock");
+    let path = folder.join(LOCK);
     let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => bail!("another process is running in {}", folder.display()),
-        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
+    for left in (0..TRIES).rev() {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if left > 0 => std::thread::sleep(Duration::from_millis(20)),
+            Err(TryLockError::WouldBlock) => break,
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("locking {}", path.display()));
+            }
+        }
     }
+    bail!("another process is running in {}", folder.display())
 }

@@ -1,5 +1,6 @@
 //! Runs an experiment from a checked recipe to its folder of results.
 
+mod account;
 mod batches;
 mod building;
 mod checkpoint;
@@ -17,10 +18,11 @@ mod resume;
 mod setup;
 mod training;
 
+pub use account::Account;
 pub use building::{build_of_kind, scope};
 pub use checkpoint::last_checkpoint;
 pub use experiment::Experiment;
-pub use folder::RunFolder;
+pub use folder::{RunFolder, is_running};
 pub use guard::Diverged;
 pub use interrupt::{INTERRUPTED, Interrupt};
 pub use logging::Log;

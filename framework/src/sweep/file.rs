@@ -1,0 +1,161 @@
+//! Reads sweep files: `recipes/sweeps/NAME.yaml`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{Axes, Axis, Part, Request, Seeds, SweepError};
+use crate::Origin;
+use crate::recipe::{Override, RecipeFolders, find_recipe, parse_yaml};
+
+/// What a sweep file may hold.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepFile {
+    /// What a report is headed with.
+    title: Option<String>,
+    /// Short names of keys; keys of the same short name share an axis in reports.
+    #[serde(default)]
+    names: BTreeMap<String, String>,
+    /// How many seeds, or which; the recipe's own alone if left out.
+    seeds: Option<Seeds>,
+    /// Values for all members.
+    #[serde(default)]
+    set: Map<String, Value>,
+    /// What is swept, one part after the other.
+    parts: Vec<PartOfFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartOfFile {
+    recipe: OneOrMany,
+    #[serde(default)]
+    set: Map<String, Value>,
+    /// Keys whose values are combined.
+    #[serde(default)]
+    grid: Map<String, Value>,
+    /// Keys whose values go together.
+    #[serde(default)]
+    zip: Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl SweepFile {
+    /// Finds and reads `sweep`: a path, or a name in one of the folders of sweeps.
+    pub fn load(sweep: &str, sweeps: &RecipeFolders, recipes: &RecipeFolders) -> Result<Request, SweepError> {
+        let path = find_recipe("sweep", sweep, sweeps).map_err(|error| SweepError(error.to_string()))?;
+        let wrong = |message: String| SweepError(format!("sweep {}: {message}", path.display()));
+        let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        let lines = match parse_yaml(&text) {
+            Ok(document) => document.lines,
+            Err(error) => {
+                let line = error
+                    .line
+                    .map_or_else(String::new, |line| format!("line {line}: "));
+                return Err(wrong(format!("{line}{}", error.message)));
+            }
+        };
+        let options = serde_saphyr::options! { with_snippet: false };
+        let file: Self =
+            serde_saphyr::from_str_with_options(&text, options).map_err(|error| wrong(error.to_string()))?;
+        let reader = Reader { path: &path, lines };
+        file.request(&reader, recipes).map_err(wrong)
+    }
+
+    fn request(self, reader: &Reader, folders: &RecipeFolders) -> Result<Request, String> {
+        if self.parts.is_empty() {
+            return Err("parts: expected at least one".into());
+        }
+        let common = reader.set("set", &self.set);
+        let part = |(i, part): (usize, PartOfFile)| {
+            let key = |name: &str| format!("parts.{i}.{name}");
+            let own = reader.set(&key("set"), &part.set);
+            Ok(Part {
+                recipes: match part.recipe {
+                    OneOrMany::One(recipe) => vec![recipe],
+                    OneOrMany::Many(recipes) => recipes,
+                },
+                set: common.iter().cloned().chain(own).collect(),
+                axes: Axes {
+                    grid: reader.axes(&key("grid"), &part.grid)?,
+                    zip: reader.axes(&key("zip"), &part.zip)?,
+                },
+            })
+        };
+        let parts = self.parts.into_iter().enumerate().map(part);
+        // Recipes beside the sweep file come first, as for `extends`.
+        let beside = reader.path.parent().map(Path::to_owned);
+        Ok(Request {
+            name: stem(reader.path),
+            title: self.title,
+            names: self.names,
+            seeds: self.seeds,
+            parts: parts.collect::<Result<_, String>>()?,
+            folders: RecipeFolders(beside.into_iter().chain(folders.0.iter().cloned()).collect()),
+        })
+    }
+}
+
+/// Knows where in the file a value stands.
+struct Reader<'a> {
+    path: &'a PathBuf,
+    lines: BTreeMap<String, u64>,
+}
+
+impl Reader<'_> {
+    fn origin(&self, key: &str) -> Origin {
+        Origin::File {
+            path: self.path.clone(),
+            line: self.lines.get(key).copied(),
+        }
+    }
+
+    fn set(&self, section: &str, values: &Map<String, Value>) -> Vec<Override> {
+        let values = values.iter().map(|(key, value)| Override {
+            key: key.clone(),
+            text: text(value),
+            origin: self.origin(&format!("{section}.{key}")),
+        });
+        values.collect()
+    }
+
+    fn axes(&self, section: &str, values: &Map<String, Value>) -> Result<Vec<Axis>, String> {
+        let axis = |(key, value): (&String, &Value)| {
+            let origin = self.origin(&format!("{section}.{key}"));
+            match value {
+                Value::Array(values) => Ok(Axis {
+                    key: key.clone(),
+                    texts: values.iter().map(text).collect(),
+                    origin,
+                }),
+                _ => Err(format!("{key} ({origin}): expected a list of values")),
+            }
+        };
+        values.iter().map(axis).collect()
+    }
+}
+
+/// A value as it would be written behind `--set key=`.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}

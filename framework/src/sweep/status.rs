@@ -1,0 +1,215 @@
+//! Tells from the files in a member's folder how it is.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::record::write_bytes;
+use crate::run::{Account, INTERRUPTED, is_running};
+
+/// What a member is doing, or how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It has not been started.
+    Waiting,
+    Running,
+    /// It was asked to stop, and did so after a checkpoint.
+    Interrupted,
+    /// It ended without a word.
+    Killed,
+    Failed,
+    Diverged,
+    Finished,
+}
+
+impl State {
+    pub const ALL: [Self; 7] = [
+        Self::Finished,
+        Self::Running,
+        Self::Waiting,
+        Self::Interrupted,
+        Self::Killed,
+        Self::Failed,
+        Self::Diverged,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Waiting => "waiting",
+            State::Running => "running",
+            State::Interrupted => "interrupted",
+            State::Killed => "killed",
+            State::Failed => "failed",
+            State::Diverged => "diverged",
+            State::Finished => "finished",
+        }
+    }
+
+    /// Whether `--resume` goes on with it.
+    pub fn is_unfinished(self) -> bool {
+        matches!(self, State::Waiting | State::Interrupted | State::Killed)
+    }
+
+    /// Whether `--only-failed` repeats it.
+    pub fn is_failure(self) -> bool {
+        matches!(self, State::Failed | State::Diverged)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How a member's process ended, in its own words: `outcome.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ending {
+    /// Its exit code.
+    pub code: u8,
+    pub message: String,
+}
+
+impl Ending {
+    const FILE: &str = "outcome.json";
+
+    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        write_bytes(&folder.join(Self::FILE), serde_json::to_string(self)? + "\n")
+    }
+
+    /// Before a member starts again.
+    pub fn remove(folder: &Path) {
+        // Where there is none, there is nothing to remove; a folder that cannot be written to will be noticed.
+        let _ = fs::remove_file(folder.join(Self::FILE));
+    }
+
+    fn of(folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(folder.join(Self::FILE)).ok()?).ok()
+    }
+
+    fn state(&self) -> State {
+        match self.code {
+            0 => State::Finished,
+            3 => State::Diverged,
+            INTERRUPTED => State::Interrupted,
+            _ => State::Failed,
+        }
+    }
+}
+
+/// How a member is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    pub state: State,
+    /// Why it failed, or what else there is to say.
+    pub reason: Option<String>,
+    pub progress: Option<Account>,
+    /// What was measured last: the first number of its evaluation.
+    pub metric: Option<(String, f64)>,
+}
+
+impl Status {
+    pub fn of(folder: &Path) -> Self {
+        let ending = Ending::of(folder);
+        let state = match &ending {
+            Some(ending) => ending.state(),
+            None if is_running(folder) => State::Running,
+            None if folder.join("provenance.json").exists() => State::Killed,
+            None => State::Waiting,
+        };
+        Self {
+            state,
+            reason: ending.filter(|_| state.is_failure()).map(|ending| ending.message),
+            progress: Account::of(folder),
+            metric: metric(folder),
+        }
+    }
+
+    /// How a member is that is known to run.
+    pub fn of_running(folder: &Path) -> Self {
+        Self {
+            state: State::Running,
+            reason: None,
+            progress: Account::of(folder),
+            metric: metric(folder),
+        }
+    }
+
+    /// Seconds that it still needs, going by those that it took so far.
+    pub fn seconds_left(&self) -> Option<f64> {
+        let account = self.progress.as_ref()?;
+        let spent = account.seconds + account.recording_seconds;
+        let left = account.steps.saturating_sub(account.step) as f64;
+        (account.steps_taken > 0).then(|| left * spent / account.steps_taken as f64)
+    }
+}
+
+/// How much of the end of metrics.jsonl is looked at.
+const TAIL: usize = 1 << 16;
+
+fn metric(folder: &Path) -> Option<(String, f64)> {
+    let final_one = || {
+        let all: Map<String, Value> =
+            serde_json::from_slice(&fs::read(folder.join("evaluation.json")).ok()?).ok()?;
+        let mut numbers = all.iter().filter(|(name, _)| *name != "step");
+        numbers.find_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
+    };
+    let latest_one = || {
+        let text = fs::read(folder.join("metrics.jsonl")).ok()?;
+        let tail = String::from_utf8_lossy(&text[text.len().saturating_sub(TAIL)..]).into_owned();
+        tail.lines().rev().find_map(|line| {
+            let line: Map<String, Value> = serde_json::from_str(line).ok()?;
+            line.iter()
+                .find_map(|(name, value)| Some((name.strip_prefix("evaluate/")?.to_owned(), value.as_f64()?)))
+        })
+    };
+    final_one().or_else(latest_one)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_state_is_read_off_the_files() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        let state = || Status::of(folder).state;
+        assert_eq!(state(), State::Waiting);
+        fs::write(folder.join("provenance.json"), "{}").unwrap();
+        assert_eq!(state(), State::Killed);
+        for (code, expected) in [
+            (0, State::Finished),
+            (1, State::Failed),
+            (2, State::Failed),
+            (3, State::Diverged),
+            (130, State::Interrupted),
+        ] {
+            let message = "because".to_owned();
+            Ending { code, message }.write(folder).unwrap();
+            assert_eq!(state(), expected);
+            let told = Status::of(folder).reason.is_some();
+            assert_eq!(told, expected.is_failure());
+        }
+        fs::write(folder.join("outcome.json"), "{ half").unwrap();
+        assert_eq!(state(), State::Killed);
+    }
+
+    #[test]
+    fn the_last_evaluation_is_found_among_other_lines() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        assert_eq!(metric(folder), None);
+        let lines = "{\"step\":1,\"evaluate/mmd\":0.5}\n{\"step\":2,\"evaluate/mmd\":0.25}\n{\"step\":3,\"loss\":7}\n{\"st";
+        fs::write(folder.join("metrics.jsonl"), lines).unwrap();
+        assert_eq!(metric(folder), Some(("mmd".into(), 0.25)));
+        fs::write(folder.join("evaluation.json"), "{\"step\":3,\"mmd\":0.125}").unwrap();
+        assert_eq!(metric(folder), Some(("mmd".into(), 0.125)));
+    }
+}
