@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use support::outcome::{outcome, walk};
 use support::{Scratch, metrics};
 
 /// Options under which state can be lost: each algorithm, sampler, noise mode and warm-up phase, chains and averages.
@@ -44,42 +45,6 @@ const VARIATIONS: [&[&str]; 9] = [
         "run.particles.memory=0",
     ],
 ];
-
-/// Everything in a run folder that must not depend on how often the run was interrupted.
-fn outcome(folder: &Path) -> (Vec<Value>, Vec<(PathBuf, Vec<u8>)>) {
-    let mut files = Vec::new();
-    for part in ["checkpoints", "particles"] {
-        let mut inside: Vec<_> = walk(&folder.join(part));
-        inside.sort();
-        for file in inside {
-            // How the clouds are split between two files is the checkpoint's own business.
-            let name = file.file_name().unwrap().to_str().unwrap().to_owned();
-            if !name.contains("particles") && !name.contains("velocities") && name != "state.json" {
-                let path = file.strip_prefix(folder).unwrap().to_owned();
-                files.push((path, contents(&file)));
-            }
-        }
-    }
-    (metrics(folder), files)
-}
-
-/// HDF5 notes when a file was written: there, the particles count.
-fn contents(file: &Path) -> Vec<u8> {
-    if file.extension().is_some_and(|ending| ending == "h5") {
-        let particles = hdf5::File::open(file).unwrap().dataset("particles").unwrap();
-        let numbers = particles.read_raw::<f32>().unwrap();
-        return numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    }
-    fs::read(file).unwrap()
-}
-
-fn walk(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten();
-    let entries = entries.map(|entry| entry.unwrap().path());
-    entries
-        .flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] })
-        .collect()
-}
 
 fn set<'a>(overrides: &[&'a str]) -> Vec<&'a str> {
     overrides.iter().flat_map(|text| ["--set", text]).collect()

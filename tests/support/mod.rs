@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod data;
+pub mod outcome;
 
 use std::fs;
 use std::path::{Path, PathBuf};

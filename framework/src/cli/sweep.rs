@@ -25,9 +25,10 @@ pub fn sweep(program: &Program, arguments: &SweepArguments) -> anyhow::Result<Ex
     if let Some(SweepCommand::Status(arguments)) = &arguments.command {
         return status(arguments);
     }
-    let plan = Plan::compose(&request(program, arguments)?, &program.registry)?;
+    let request = request(program, arguments)?;
+    let plan = Plan::compose(&request, &program.registry)?;
     let folder = arguments.out.join(&plan.name);
-    let local = how(arguments, &plan);
+    let local = how(arguments.jobs.or(request.jobs), arguments.fail_fast, &plan);
     if arguments.dry_run {
         return dry_run(program, arguments, &plan, &local);
     }
@@ -78,6 +79,7 @@ fn request(program: &Program, arguments: &SweepArguments) -> Result<Request, Swe
                 title: None,
                 names: BTreeMap::new(),
                 seeds: None,
+                jobs: None,
                 parts: vec![Part {
                     recipes: vec![recipe],
                     set: Vec::new(),
@@ -123,7 +125,7 @@ fn name(recipe: &str, arguments: &SweepArguments) -> String {
 }
 
 /// So many at a time, and what is there for each.
-fn how(arguments: &SweepArguments, plan: &Plan) -> Local {
+fn how(jobs: Option<u32>, fail_fast: bool, plan: &Plan) -> Local {
     let cores = available_parallelism().map_or(1, usize::from);
     // A recipe that names one GPU of several knows which one it wants.
     let takes_any = |recipe: &Recipe| matches!(&recipe.run.device[..], "auto" | "cuda");
@@ -132,13 +134,13 @@ fn how(arguments: &SweepArguments, plan: &Plan) -> Local {
         false => Vec::new(),
     };
     let places = if gpus.is_empty() { cores } else { gpus.len() };
-    let jobs = arguments.jobs.map_or(places, |jobs| jobs as usize);
+    let jobs = jobs.map_or(places, |jobs| jobs as usize);
     let jobs = jobs.min(plan.members.len()).max(1);
     Local {
         jobs,
         threads: (cores / jobs).max(1),
         gpus,
-        fail_fast: arguments.fail_fast,
+        fail_fast,
     }
 }
 

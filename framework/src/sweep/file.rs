@@ -22,6 +22,8 @@ pub struct SweepFile {
     names: BTreeMap<String, String>,
     /// How many seeds, or which; the recipe's own alone if left out.
     seeds: Option<Seeds>,
+    /// How many members run at a time, unless the command line says so.
+    jobs: Option<u32>,
     /// Values for all members.
     #[serde(default)]
     set: Map<String, Value>,
@@ -53,7 +55,10 @@ enum OneOrMany {
 impl SweepFile {
     /// Finds and reads `sweep`: a path, or a name in one of the folders of sweeps.
     pub fn load(sweep: &str, sweeps: &RecipeFolders, recipes: &RecipeFolders) -> Result<Request, SweepError> {
-        let path = find_recipe("sweep", sweep, sweeps).map_err(|error| SweepError(error.to_string()))?;
+        let path = find_recipe("sweep", sweep, sweeps).map_err(|error| {
+            let problems: Vec<_> = error.problems.iter().map(ToString::to_string).collect();
+            SweepError(format!("{sweep}: {}", problems.join("\n")))
+        })?;
         let wrong = |message: String| SweepError(format!("sweep {}: {message}", path.display()));
         let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
         let lines = match parse_yaml(&text) {
@@ -100,6 +105,7 @@ impl SweepFile {
             title: self.title,
             names: self.names,
             seeds: self.seeds,
+            jobs: self.jobs.filter(|jobs| *jobs > 0),
             parts: parts.collect::<Result<_, String>>()?,
             folders: RecipeFolders(beside.into_iter().chain(folders.0.iter().cloned()).collect()),
         })

@@ -17,6 +17,8 @@ pub struct Request {
     /// Short names of keys.
     pub names: BTreeMap<String, String>,
     pub seeds: Option<Seeds>,
+    /// How many members run at a time, if that matters.
+    pub jobs: Option<u32>,
     pub parts: Vec<Part>,
     /// Where recipes are looked up.
     pub folders: RecipeFolders,
