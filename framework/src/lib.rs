@@ -81,6 +81,7 @@ mod ranking;
 mod recipe;
 mod record;
 mod registry;
+mod report;
 mod run;
 mod scalars;
 mod state;

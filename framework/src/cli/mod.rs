@@ -9,6 +9,7 @@ mod fetch;
 mod list;
 mod misuse;
 mod particles;
+mod report;
 mod run;
 mod show;
 mod trained;
@@ -114,6 +115,7 @@ fn dispatch(command: Command, home: Home) -> anyhow::Result<ExitCode> {
         Command::Fetch(arguments) => fetch::fetch(&arguments)?,
         Command::Check(arguments) => check::check(&program, &arguments)?,
         Command::Particles(arguments) => particles::particles(&arguments)?,
+        Command::Report(arguments) => report::report(&program, &arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }
