@@ -22,6 +22,8 @@ pub struct Scale {
 
 /// Ticks that an axis should have, more or less.
 const TICKS: f64 = 5.0;
+/// Numbers from here on cannot be told from infinite ones, nor their differences.
+const INFINITE: f64 = 1e300;
 /// Never more than these.
 const MOST_TICKS: usize = 20;
 /// From this ratio on, numbers are shown by their logarithms.
@@ -33,7 +35,7 @@ impl Scale {
     /// For means and the ends of their bars or bands: logarithmic where the means span orders of magnitude, to either
     /// side of 0 if need be.
     pub fn of(means: impl Iterator<Item = f64>, ends: impl Iterator<Item = f64>) -> Self {
-        let mut means: Vec<_> = means.filter(|value| value.is_finite()).collect();
+        let mut means: Vec<_> = means.filter(|value| value.abs() < INFINITE).collect();
         let (low, high) = range(means.iter().copied());
         let reached = |ends: &mut dyn Iterator<Item = f64>| range(ends.chain([low, high]));
         if low > 0.0 && high / low >= LOGARITHMIC {
@@ -206,7 +208,7 @@ impl Scale {
 }
 
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let finite = values.filter(|value| value.is_finite());
+    let finite = values.filter(|value| value.abs() < INFINITE);
     let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
     });
