@@ -82,6 +82,7 @@ mod ranking;
 mod recipe;
 mod record;
 mod registry;
+mod report;
 mod run;
 mod scalars;
 mod state;
@@ -109,7 +110,7 @@ pub use particles::{NoiseLedger, ParticleStore};
 pub use prior_chains::{PriorChains, PriorChainsSection, Start};
 pub use prior_sampler::{Chains, PriorSampler};
 pub use random::{Draws, Random};
-pub use recipe::{Origin, Problem, Recipe, RecipeError};
+pub use recipe::{Better, Origin, Problem, Recipe, RecipeError};
 pub use record::write_whole;
 pub use registry::{
     Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Purpose, Registration, Registry,
@@ -123,7 +124,7 @@ pub use task::Task;
 /// What a file with a plugin usually needs.
 pub mod prelude {
     pub use crate::{
-        Algorithm, Chains, Complaint, Dataset, Draws, Energy, Facts, Generator, Metric, Parameters,
+        Algorithm, Better, Chains, Complaint, Dataset, Draws, Energy, Facts, Generator, Metric, Parameters,
         Persistent, Plugin, PriorSampler, Registration, Scalars, Scope, Slot, Split, Step, Subject,
     };
     pub use anyhow;

@@ -46,6 +46,8 @@ pub enum Command {
     Compose(ComposeCommand),
     /// Say what particle dumps hold, or write one for NumPy
     Particles(ParticlesArguments),
+    /// Make a page with tables, charts and pictures of runs and sweeps
+    Report(ReportArguments),
     /// Get the files of a data set: download, verify, unpack
     Fetch(FetchArguments),
 }
@@ -183,6 +185,16 @@ pub struct ParticlesArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+pub struct ReportArguments {
+    /// Folders of runs or sweeps, or folders above such
+    #[arg(required = true, value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+    /// Where report.html and report.md go [default: the one DIR, or ./report]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Args)]

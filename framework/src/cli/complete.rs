@@ -102,7 +102,9 @@ fn override_keys(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut words = Vec::new();
     for (section, kind) in SECTIONS {
         match kind {
-            SectionKind::Options(specs) => option_keys(section, &specs(), &mut words),
+            SectionKind::Options(specs) | SectionKind::Notes(specs) => {
+                option_keys(section, &specs(), &mut words);
+            }
             SectionKind::Plugin(kind) | SectionKind::Variant { kind, .. } => {
                 for plugin in registry.of_kind(kind) {
                     words.push(format!("{section}.name={}", plugin.name));
@@ -125,7 +127,7 @@ fn option_keys(path: &str, specs: &[OptionSpec], words: &mut Vec<String>) {
             option_keys(&path, &spec.options, words);
         }
         match spec.kind.inner() {
-            OptionType::Section | OptionType::Mapping => {}
+            OptionType::Section | OptionType::Mapping | OptionType::Entries(_) => {}
             OptionType::Choice(choices) => {
                 words.extend(choices.iter().map(|choice| format!("{path}={}", choice.word)));
             }

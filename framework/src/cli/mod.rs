@@ -10,6 +10,7 @@ mod list;
 mod member;
 mod misuse;
 mod particles;
+mod report;
 mod run;
 mod show;
 mod sweep;
@@ -124,6 +125,7 @@ fn dispatch(command: Command, home: Home) -> anyhow::Result<ExitCode> {
         Command::Fetch(arguments) => fetch::fetch(&arguments)?,
         Command::Check(arguments) => check::check(&program, &arguments)?,
         Command::Particles(arguments) => particles::particles(&arguments)?,
+        Command::Report(arguments) => report::report(&program, &arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

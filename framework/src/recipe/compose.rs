@@ -184,7 +184,7 @@ fn has_keys(value: &Value) -> bool {
 /// When a layer changes a section's `name`, the options that earlier layers gave to the old plugin go with it.
 fn drop_replaced_options(layers: &mut [Layer]) {
     for (section, kind) in SECTIONS {
-        if matches!(kind, SectionKind::Options(_)) {
+        if matches!(kind, SectionKind::Options(_) | SectionKind::Notes(_)) {
             continue;
         }
         let mut current: Option<String> = None;

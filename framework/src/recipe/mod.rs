@@ -18,7 +18,8 @@ pub use locate::{RecipeFolders, find as find_recipe, recipe_names};
 pub use problem::{Problem, RecipeError};
 pub use sections::{
     BestRecord, Better, CheckpointRecord, DecoderSection, EvaluateSection, GuardSection, LossSection,
-    OptimizerSection, ParticleDevice, ParticleRecord, RecordSection, RunSection, SECTIONS, SectionKind,
+    OptimizerSection, ParticleDevice, ParticleRecord, PublishedSection, RecordSection, RunSection, SECTIONS,
+    SectionKind,
 };
 pub use yaml::{parse as parse_yaml, to_yaml};
 
@@ -117,6 +118,7 @@ impl Recipe {
         }
         // Not `record`: how often something is written does not make it another experiment.
         values.shift_remove("record");
+        values.shift_remove("published");
         let digest = Sha256::digest(canonical(&Value::Object(values)).as_bytes());
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }

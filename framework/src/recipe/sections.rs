@@ -248,6 +248,18 @@ impl ParticleRecord {
     }
 }
 
+/// What others published for this experiment, for a report to print beside ours.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PublishedSection {
+    /// Where the numbers stand.
+    pub source: String,
+    /// Numbers by the name that ours have, such as fid or seconds_per_step, each as [value] or [value, standard error].
+    pub numbers: BTreeMap<String, Vec<f64>>,
+    /// Values of this recipe that they were obtained with, by dotted key; a report warns where a run has others.
+    pub settings: BTreeMap<String, f64>,
+}
+
 /// How often something is written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -272,6 +284,8 @@ pub enum SectionKind {
     Variant { kind: Kind, of: &'static str },
     /// Fixed options.
     Options(fn() -> Vec<OptionSpec>),
+    /// The same, but left out where a recipe says nothing: what is told about an experiment, not part of it.
+    Notes(fn() -> Vec<OptionSpec>),
 }
 
 fn options<T: JsonSchema>() -> Vec<OptionSpec> {
@@ -279,7 +293,7 @@ fn options<T: JsonSchema>() -> Vec<OptionSpec> {
 }
 
 /// All sections, in the order in which a recipe is printed.
-pub const SECTIONS: [(&str, SectionKind); 14] = [
+pub const SECTIONS: [(&str, SectionKind); 15] = [
     ("run", SectionKind::Options(options::<RunSection>)),
     ("dataset", SectionKind::Plugin(Kind::Dataset)),
     ("energy", SectionKind::Plugin(Kind::Energy)),
@@ -303,4 +317,5 @@ pub const SECTIONS: [(&str, SectionKind); 14] = [
         },
     ),
     ("record", SectionKind::Options(options::<RecordSection>)),
+    ("published", SectionKind::Notes(options::<PublishedSection>)),
 ];

@@ -92,6 +92,10 @@ impl Checker<'_> {
             let raw = self.figment.find_value(name).ok();
             let checked = match kind {
                 SectionKind::Options(specs) => self.options(name, raw.as_ref(), &specs()),
+                SectionKind::Notes(specs) => match raw.filter(|raw| !self.is_null(raw)) {
+                    Some(raw) => self.options(name, Some(&raw), &specs()),
+                    None => continue,
+                },
                 SectionKind::Plugin(kind) => self.plugin(name, kind, raw.as_ref()),
                 SectionKind::Variant { kind, of } => match raw.filter(|raw| !self.is_null(raw)) {
                     Some(raw) => self.plugin(name, kind, Some(&self.varied(of, raw))),
@@ -239,6 +243,7 @@ impl Checker<'_> {
                 Some(items.collect())
             }
             (Some(raw), OptionType::Mapping) => Some(Value::Object(self.metrics(key, raw))),
+            (Some(raw), OptionType::Entries(kind)) => Some(Value::Object(self.entries(key, raw, kind))),
             (Some(raw), _) => {
                 let origin = self.origin(raw, key);
                 match self.typed(raw, &spec.kind) {
@@ -260,6 +265,32 @@ impl Checker<'_> {
                 spec.default.clone()
             }
         }
+    }
+
+    /// Names with values of one type. As among metrics, `null` takes out what a base file has.
+    fn entries(&mut self, path: &str, raw: &Raw, kind: &OptionType) -> Map<String, Value> {
+        let mut values = Map::new();
+        let origin = self.origin(raw, path);
+        let Some(dict) = raw.as_dict() else {
+            let message = format!("found {}, expected a mapping from names to {kind}", describe(raw));
+            self.problems.push(Problem::at(path, Some(&origin), message));
+            return values;
+        };
+        self.origins.push((path.to_owned(), origin));
+        for (name, raw) in dict {
+            if self.is_null(raw) {
+                continue;
+            }
+            match self.typed(raw, kind) {
+                Ok(value) => _ = values.insert(name.clone(), value),
+                Err(message) => {
+                    let key = join(path, name);
+                    let origin = self.origin(raw, &key);
+                    self.problems.push(Problem::at(key, Some(&origin), message));
+                }
+            }
+        }
+        values
     }
 
     /// `evaluate.metrics`: metric names with their options. `null` takes out one that a base file asked for.
@@ -379,7 +410,7 @@ fn typed(raw: &Raw, kind: &OptionType) -> Option<Value> {
             Raw::Empty(..) => Some(Value::Null),
             raw => typed(raw, inner),
         },
-        OptionType::Section | OptionType::Mapping => None,
+        OptionType::Section | OptionType::Mapping | OptionType::Entries(_) => None,
     }
 }
 

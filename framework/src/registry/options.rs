@@ -37,6 +37,8 @@ pub enum OptionType {
     Section,
     /// A mapping from names to sections that somebody else knows.
     Mapping,
+    /// A mapping from names to values of one type.
+    Entries(Box<OptionType>),
     /// The same, or `null`.
     Optional(Box<OptionType>),
 }
@@ -112,6 +114,7 @@ impl fmt::Display for OptionType {
             Self::List(item, None) => write!(f, "list of {item}"),
             Self::Section => f.write_str("section"),
             Self::Mapping => f.write_str("mapping"),
+            Self::Entries(value) => write!(f, "mapping from names to {value}"),
             Self::Optional(inner) => write!(f, "{inner}, or null"),
         }
     }
@@ -147,7 +150,10 @@ impl OptionType {
                 Self::List(Box::new(item), fixed)
             }
             Some("object") if schema.contains_key("properties") => Self::Section,
-            Some("object") => Self::Mapping,
+            Some("object") => match schema.get("additionalProperties").and_then(Value::as_object) {
+                Some(value) => Self::Entries(Box::new(Self::of(value))),
+                None => Self::Mapping,
+            },
             _ => Self::Text,
         }
     }

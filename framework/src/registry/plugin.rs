@@ -8,7 +8,7 @@ use serde_json::Value;
 use tch::Device;
 
 use super::{Kind, OptionSpec, Product, options};
-use crate::{Random, Storage};
+use crate::{Better, Random, Storage};
 
 /// A config struct that builds one thing.
 ///
@@ -21,6 +21,11 @@ pub trait Plugin: Serialize + DeserializeOwned + JsonSchema + 'static {
     /// Finds what no option shows alone, such as one number that must divide another.
     fn check(&self) -> Vec<Complaint> {
         Vec::new()
+    }
+
+    /// Which values of the number called `number` are better, for metrics; `None` where neither is, or where nobody knows.
+    fn better(_number: &str) -> Option<Better> {
+        None
     }
 
     /// Builds it. Everything that can be known by then is in `scope`.
@@ -104,6 +109,7 @@ pub struct Registration {
     type_name: fn() -> &'static str,
     schema: fn() -> Schema,
     check: fn(&Value) -> serde_json::Result<Vec<Complaint>>,
+    better: fn(&str) -> Option<Better>,
     build: fn(&Value, &mut Scope) -> anyhow::Result<Box<dyn Any>>,
 }
 
@@ -118,6 +124,7 @@ impl Registration {
             type_name: std::any::type_name::<P>,
             schema: schema_of::<P>,
             check: |value| Ok(parse::<P>(value)?.check()),
+            better: P::better,
             build: |value, scope| Ok(Box::new(parse::<P>(value)?.build(scope)?)),
         }
     }
@@ -145,6 +152,11 @@ impl Registration {
     /// Runs the plugin's own check over options that fit the types.
     pub fn check(&self, options: &Value) -> serde_json::Result<Vec<Complaint>> {
         (self.check)(options)
+    }
+
+    /// Which values of a metric's number are better, where that is known.
+    pub fn better(&self, number: &str) -> Option<Better> {
+        (self.better)(number)
     }
 
     pub(super) fn build(&self, options: &Value, scope: &mut Scope) -> anyhow::Result<Box<dyn Any>> {

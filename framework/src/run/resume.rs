@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{Problem, Recipe, RecipeError, Registry};
 
 /// Keys that may change between two parts of a run: how long it goes on, where it is computed, and what is looked at.
-const MAY_CHANGE: [&str; 8] = [
+const MAY_CHANGE: [&str; 9] = [
     "run.epochs",
     "run.max_steps",
     "run.device",
@@ -17,6 +17,7 @@ const MAY_CHANGE: [&str; 8] = [
     "guard",
     "evaluate",
     "evaluation_sampler",
+    "published",
 ];
 
 /// The newest run of this recipe and seed below `out`.

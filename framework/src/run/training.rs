@@ -57,6 +57,11 @@ pub fn train(
     outcome.and_then(|outcome| noted.map(|()| outcome))
 }
 
+/// Whether a value of a recipe is none of the experiment.
+fn is_aside(key: &str) -> bool {
+    key.starts_with("record.") || key.starts_with("published.")
+}
+
 struct Run<'a> {
     experiment: &'a mut Experiment,
     folder: &'a Path,
@@ -102,7 +107,7 @@ impl<'a> Run<'a> {
             None => {
                 let recipe = &experiment.recipe;
                 let values = recipe.origins().map(|(key, value, _)| (key, value));
-                tensorboard.hyper_parameters(values.filter(|(key, _)| !key.starts_with("record.")))?;
+                tensorboard.hyper_parameters(values.filter(|(key, _)| !is_aside(key)))?;
                 tensorboard.text(start, "recipe", &format!("```yaml\n{}```", recipe.to_yaml()))?;
                 let constants = experiment.algorithm.constants().into_iter();
                 let constants: Vec<_> = constants

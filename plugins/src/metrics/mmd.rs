@@ -46,6 +46,10 @@ impl Plugin for Mmd {
         complaints
     }
 
+    fn better(_: &str) -> Option<Better> {
+        Some(Better::Lower)
+    }
+
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         Ok(Box::new(self))
     }

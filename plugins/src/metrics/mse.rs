@@ -41,6 +41,10 @@ impl Default for Mse {
 impl Plugin for Mse {
     type Builds = dyn Metric;
 
+    fn better(_: &str) -> Option<Better> {
+        Some(Better::Lower)
+    }
+
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         Ok(Box::new(self))
     }

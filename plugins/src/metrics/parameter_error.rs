@@ -12,6 +12,10 @@ pub struct ParameterError {}
 impl Plugin for ParameterError {
     type Builds = dyn Metric;
 
+    fn better(_: &str) -> Option<Better> {
+        Some(Better::Lower)
+    }
+
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         Ok(Box::new(self))
     }

@@ -45,6 +45,10 @@ impl Default for PrecisionRecall {
 impl Plugin for PrecisionRecall {
     type Builds = dyn Metric;
 
+    fn better(_: &str) -> Option<Better> {
+        Some(Better::Higher)
+    }
+
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         let weights = Architecture::Vgg16.weights(self.weights.as_deref())?;
         Ok(Box::new(Measure {

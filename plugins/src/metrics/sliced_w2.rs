@@ -35,6 +35,10 @@ impl Plugin for SlicedW2 {
         self.chain_lengths.complaints()
     }
 
+    fn better(_: &str) -> Option<Better> {
+        Some(Better::Lower)
+    }
+
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         Ok(Box::new(self))
     }

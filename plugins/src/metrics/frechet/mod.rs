@@ -73,6 +73,10 @@ pub struct FrechetVgg16(Comparison);
 impl Plugin for Fid {
     type Builds = dyn Metric;
 
+    fn better(_: &str) -> Option<Better> {
+        Some(Better::Lower)
+    }
+
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         let weights = Architecture::Inception.weights(self.0.weights.as_deref())?;
         ensure!(
@@ -89,6 +93,10 @@ impl Plugin for Fid {
 impl Plugin for FrechetInception {
     type Builds = dyn Metric;
 
+    fn better(_: &str) -> Option<Better> {
+        Some(Better::Lower)
+    }
+
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         let weights = Architecture::Inception.weights(self.0.weights.as_deref())?;
         Frechet::build(
@@ -103,6 +111,10 @@ impl Plugin for FrechetInception {
 
 impl Plugin for FrechetVgg16 {
     type Builds = dyn Metric;
+
+    fn better(_: &str) -> Option<Better> {
+        Some(Better::Lower)
+    }
 
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         let weights = Architecture::Vgg16.weights(self.0.weights.as_deref())?;

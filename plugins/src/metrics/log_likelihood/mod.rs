@@ -45,6 +45,11 @@ impl Default for LogLikelihood {
 impl Plugin for LogLikelihood {
     type Builds = dyn Metric;
 
+    /// Not of the error of the quadrature, nor of what the data's own law has.
+    fn better(number: &str) -> Option<Better> {
+        (number == "log_likelihood").then_some(Better::Higher)
+    }
+
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
         anyhow::ensure!(
             scope.latent_dim == 2,
