@@ -5,6 +5,7 @@ mod layer;
 mod locate;
 mod problem;
 mod sections;
+mod slurm_section;
 mod validate;
 mod yaml;
 
@@ -20,6 +21,7 @@ pub use sections::{
     BestRecord, Better, CheckpointRecord, DecoderSection, EvaluateSection, GuardSection, LossSection,
     OptimizerSection, ParticleDevice, ParticleRecord, RecordSection, RunSection, SECTIONS, SectionKind,
 };
+pub use slurm_section::SlurmSection;
 pub use yaml::{parse as parse_yaml, to_yaml};
 
 use crate::{PriorChainsSection, Registry};
@@ -40,6 +42,7 @@ pub struct Recipe {
     pub guard: GuardSection,
     pub evaluate: EvaluateSection,
     pub record: RecordSection,
+    pub slurm: SlurmSection,
 }
 
 /// Where a recipe's layers come from.
@@ -115,8 +118,9 @@ impl Recipe {
             // Where particles are kept changes none of them.
             run.shift_remove("particles");
         }
-        // Not `record`: how often something is written does not make it another experiment.
+        // How often something is written, and what a cluster is asked for, does not make it another experiment.
         values.shift_remove("record");
+        values.shift_remove("slurm");
         let digest = Sha256::digest(canonical(&Value::Object(values)).as_bytes());
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::SlurmSection;
 use crate::registry::OptionSpec;
 use crate::{Kind, OptimizerConfig, PriorChainsSection};
 
@@ -279,7 +280,7 @@ fn options<T: JsonSchema>() -> Vec<OptionSpec> {
 }
 
 /// All sections, in the order in which a recipe is printed.
-pub const SECTIONS: [(&str, SectionKind); 14] = [
+pub const SECTIONS: [(&str, SectionKind); 15] = [
     ("run", SectionKind::Options(options::<RunSection>)),
     ("dataset", SectionKind::Plugin(Kind::Dataset)),
     ("energy", SectionKind::Plugin(Kind::Energy)),
@@ -303,4 +304,5 @@ pub const SECTIONS: [(&str, SectionKind); 14] = [
         },
     ),
     ("record", SectionKind::Options(options::<RecordSection>)),
+    ("slurm", SectionKind::Options(options::<SlurmSection>)),
 ];

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{Problem, Recipe, RecipeError, Registry};
 
 /// Keys that may change between two parts of a run: how long it goes on, where it is computed, and what is looked at.
-const MAY_CHANGE: [&str; 8] = [
+const MAY_CHANGE: [&str; 10] = [
     "run.epochs",
     "run.max_steps",
     "run.device",
@@ -17,6 +17,8 @@ const MAY_CHANGE: [&str; 8] = [
     "guard",
     "evaluate",
     "evaluation_sampler",
+    "record",
+    "slurm",
 ];
 
 /// The newest run of this recipe and seed below `out`.
@@ -98,7 +100,7 @@ fn changes(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<Problem> {
 }
 
 fn compare(key: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Problem>) {
-    if old == new || key == "record" || MAY_CHANGE.contains(&key) {
+    if old == new || MAY_CHANGE.contains(&key) {
         return;
     }
     if let (Some(Value::Object(old)), Some(Value::Object(new))) = (old, new) {

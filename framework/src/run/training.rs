@@ -102,7 +102,8 @@ impl<'a> Run<'a> {
             None => {
                 let recipe = &experiment.recipe;
                 let values = recipe.origins().map(|(key, value, _)| (key, value));
-                tensorboard.hyper_parameters(values.filter(|(key, _)| !key.starts_with("record.")))?;
+                let of_experiment = |key: &str| !key.starts_with("record.") && !key.starts_with("slurm.");
+                tensorboard.hyper_parameters(values.filter(|(key, _)| of_experiment(key)))?;
                 tensorboard.text(start, "recipe", &format!("```yaml\n{}```", recipe.to_yaml()))?;
                 let constants = experiment.algorithm.constants().into_iter();
                 let constants: Vec<_> = constants
