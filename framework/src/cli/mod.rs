@@ -12,6 +12,7 @@ mod misuse;
 mod particles;
 mod run;
 mod show;
+mod submit;
 mod sweep;
 mod trained;
 
