@@ -1,8 +1,10 @@
 //! Runs the real program in a scratch folder.
 #![allow(dead_code)]
 
+pub mod cluster;
 pub mod data;
 pub mod outcome;
+pub mod slurm;
 
 use std::fs;
 use std::path::{Path, PathBuf};

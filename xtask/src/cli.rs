@@ -28,6 +28,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
                 report(&[problem]);
                 eprintln!("The tests that open our files in Python will be skipped.");
             }
+            setup::install_system_packages();
             run_tests::run(&arguments)
         }),
         None => {

@@ -5,43 +5,142 @@
 mod stubs;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A machine with nothing but stubs on its PATH, on which the set-up has nothing to do.
+struct Machine(TempDir);
+
+impl Machine {
+    fn new() -> Self {
+        let machine = Self(tempfile::tempdir().unwrap());
+        // A libtorch and a cmake of the user's own.
+        let libtorch = machine.path("libtorch");
+        fs::create_dir_all(libtorch.join("lib")).unwrap();
+        fs::write(libtorch.join("lib/libtorch_cpu.so"), "").unwrap();
+        fs::write(libtorch.join("build-version"), "2.13.0+cpu").unwrap();
+        machine.stub("cmake", "echo cmake version 4.0.0");
+        machine.stub("c++", "exit 0");
+        machine.stub("cargo", "exit 0");
+        machine
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn stub(&self, name: &str, script: &str) {
+        stubs::write(&self.path(name), &format!("#!/bin/sh\n{script}\n"));
+    }
+
+    fn test(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        command
+            .arg("test")
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env_clear()
+            .env("PATH", self.0.path())
+            .env("CARGO", self.path("cargo"))
+            .env("LIBTORCH", self.path("libtorch"))
+            .env("CMAKE", self.path("cmake"));
+        stubs::output(&mut command)
+    }
+
+    /// As root on Debian, with an apt-get that logs its calls and then runs `script`.
+    fn with_apt_get(script: &str) -> Self {
+        let machine = Self::new();
+        machine.stub("id", "echo 0");
+        let log = machine.path("apt.log");
+        machine.stub(
+            "apt-get",
+            &format!(
+                "[ \"$1\" = --version ] && exit 0\necho \"$DEBIAN_FRONTEND $*\" >>'{}'\n{script}",
+                log.display()
+            ),
+        );
+        machine
+    }
+
+    /// The calls of apt-get without the options that all of them have.
+    fn apt_calls(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.path("apt.log")).unwrap_or_default();
+        let all = "noninteractive -qq -o DPkg::Lock::Timeout=120 ";
+        log.lines()
+            .map(|line| line.strip_prefix(all).unwrap().to_owned())
+            .collect()
+    }
+}
+
+const INSTALL: &str = "install -y --no-install-recommends";
 
 #[test]
 fn passes_arguments_and_exit_code_on() {
-    let scratch = tempfile::tempdir().unwrap();
-    let stub = |name: &str, script: &str| {
-        let path = scratch.path().join(name);
-        stubs::write(&path, &format!("#!/bin/sh\n{script}\n"));
-        path
-    };
-    // A libtorch and a cmake of the user's own, so that the set-up has nothing to do.
-    let libtorch = scratch.path().join("libtorch");
-    fs::create_dir_all(libtorch.join("lib")).unwrap();
-    fs::write(libtorch.join("lib/libtorch_cpu.so"), "").unwrap();
-    fs::write(libtorch.join("build-version"), "2.13.0+cpu").unwrap();
-    let cmake = stub("cmake", "echo cmake version 4.0.0");
-    stub("c++", "exit 0");
-    let cargo = stub("cargo", "pwd; printf '<%s>' \"$@\"; echo; echo $LIBTORCH; exit 7");
-
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    command
-        .args(["test", "a name", "--", "--nocapture"])
-        .current_dir(scratch.path())
-        .env_clear()
-        .env("PATH", scratch.path())
-        .env("CARGO", cargo)
-        .env("LIBTORCH", &libtorch)
-        .env("CMAKE", cmake);
-    let output = stubs::output(&mut command);
-
+    let machine = Machine::new();
+    machine.stub("cargo", "pwd; printf '<%s>' \"$@\"; echo; echo $LIBTORCH; exit 7");
+    let output = machine.test(&["a name", "--", "--nocapture"]);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let expected = format!(
         "{}\n<test><--release><--workspace><a name><--><--nocapture>\n{}\n",
         root.display(),
-        libtorch.display()
+        machine.path("libtorch").display()
     );
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
     assert_eq!(output.status.code(), Some(7));
+}
+
+#[test]
+fn says_which_tests_will_be_skipped_where_packages_cannot_be_installed() {
+    let machine = Machine::with_apt_get("exit 0");
+    machine.stub("id", "echo 1000");
+    let output = machine.test(&[]);
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    for word in [
+        "tests with a real Slurm",
+        "real browser will be skipped",
+        "slurm-wlm, munge, chromium, chromium-driver",
+    ] {
+        assert!(said.contains(word), "{said}");
+    }
+    assert_eq!(machine.apt_calls(), [""; 0]);
+}
+
+#[test]
+fn installs_the_packages_that_are_missing_and_nothing_else() {
+    let machine = Machine::with_apt_get("exit 0");
+    for program in ["slurmctld", "slurmd", "sbatch", "munged"] {
+        machine.stub(program, "exit 0");
+    }
+    assert!(machine.test(&[]).status.success());
+    assert_eq!(
+        machine.apt_calls(),
+        [format!("{INSTALL} chromium chromium-driver")]
+    );
+    machine.stub("chromium", "exit 0");
+    machine.stub("chromedriver", "exit 0");
+    fs::remove_file(machine.path("apt.log")).unwrap();
+    assert!(machine.test(&[]).status.success());
+    assert_eq!(machine.apt_calls(), [""; 0]);
+}
+
+#[test]
+fn gets_the_lists_of_packages_where_they_are_missing_and_goes_on_where_that_fails() {
+    let machine = Machine::with_apt_get("echo E: no such package >&2; exit 100");
+    let output = machine.test(&[]);
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("will be skipped") && said.contains("E: no such package"),
+        "{said}"
+    );
+    let install = format!("{INSTALL} slurm-wlm munge chromium chromium-driver");
+    assert_eq!(machine.apt_calls(), [install.clone(), "update".into()]);
+
+    let machine = Machine::with_apt_get("case \"$*\" in *update) touch lists ;; *) [ -e lists ] ;; esac");
+    machine.stub("touch", ": >\"$1\"");
+    assert!(machine.test(&[]).status.success());
+    assert_eq!(machine.apt_calls(), [install.clone(), "update".into(), install]);
 }

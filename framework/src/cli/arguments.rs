@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, FromArgMatches, Subcommand};
+use clap::{Args, FromArgMatches, Subcommand, ValueEnum};
 
 use super::trained::arguments::{
     ComposeCommand, InterpolateCommand, ReconstructCommand, RunDirectory, SampleCommand, ScoreCommand,
@@ -243,7 +243,10 @@ pub struct SweepArguments {
     /// The folder in which the sweep's own folder is made
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
-    /// How many members run at a time [default: one for each GPU, or for each core]
+    /// Where members run: as processes here, or as tasks of a Slurm cluster, asked for as the recipe's `slurm` says
+    #[arg(long, value_enum, default_value_t)]
+    pub launcher: Launcher,
+    /// How many members run at a time [default: one for each GPU, or for each core; Slurm: as it sees fit]
     #[arg(long, value_name = "JOBS", value_parser = clap::value_parser!(u32).range(1..))]
     pub jobs: Option<u32>,
     /// Print the members and what they will cost, by a few steps of each, and write nothing
@@ -258,6 +261,13 @@ pub struct SweepArguments {
     /// Stop everything when a member fails
     #[arg(long)]
     pub fail_fast: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Launcher {
+    #[default]
+    Local,
+    Slurm,
 }
 
 #[derive(Subcommand)]
@@ -282,6 +292,9 @@ pub struct MemberArguments {
     /// Stop after a checkpoint when the process that started this one is gone
     #[arg(long)]
     pub with_parent: bool,
+    /// When Slurm announces the time limit by SIGUSR2, ask it for another turn
+    #[arg(long)]
+    pub requeue: bool,
 }
 
 /// Splits `a.b=v`.

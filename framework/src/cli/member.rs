@@ -7,21 +7,26 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::arguments::MemberArguments;
 use super::run::{code_of, train_in};
-use super::{Program, exit_code};
+use super::{FAILED, Program, exit_code};
 use crate::panics::caught;
-use crate::run::{Experiment, Interrupt, Outcome, RunFolder, last_checkpoint};
-use crate::sweep::Ending;
+use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, last_checkpoint};
+use crate::sweep::{Ending, requeue_this_task};
 use crate::{Purpose, Recipe};
 
-/// Whatever happens, the folder says how it ended.
+const NO_STEP: &str = "not a step was done before the time limit; try a longer slurm.time, or a shorter \
+     slurm.checkpoint_before";
+
+/// Whatever happens, the folder says how it ended; unless another process has it, which will.
 pub fn member(program: &Program, arguments: &MemberArguments) -> anyhow::Result<ExitCode> {
-    let folder = &arguments.folder;
+    let path = &arguments.folder;
     let interrupt = Interrupt::listen()?;
     if arguments.with_parent {
         set_parent_process_death_signal(Some(Signal::TERM))?;
     }
-    Ending::remove(folder);
-    let ending = match caught(|| train(program, folder, &interrupt)) {
+    let folder = RunFolder::open(path.clone())?;
+    Ending::remove(path);
+    let before = last_checkpoint(path).ok();
+    let mut ending = match caught(|| train(program, &folder, &interrupt)) {
         Ok(outcome) => Ending {
             code: code_of(outcome),
             message: String::new(),
@@ -34,21 +39,34 @@ pub fn member(program: &Program, arguments: &MemberArguments) -> anyhow::Result<
             }
         }
     };
-    ending.write(folder)?;
+    ending.write(path)?;
+    if arguments.requeue && ending.code == INTERRUPTED && interrupt.time_is_up() {
+        if before == last_checkpoint(path).ok() {
+            // The next turn would be like this one, and so on for ever.
+            ending.code = FAILED;
+            ending.message = NO_STEP.to_owned();
+        } else if let Err(error) = requeue_this_task() {
+            ending.message = format!("Slurm does not queue it again: {error:#}");
+        }
+        if !ending.message.is_empty() {
+            tracing::error!("{}", ending.message);
+            ending.write(path)?;
+        }
+    }
     Ok(ExitCode::from(ending.code))
 }
 
-fn train(program: &Program, path: &Path, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+fn train(program: &Program, folder: &RunFolder, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+    let path = folder.path();
     let mut recipe = Recipe::load_resolved(&path.join("recipe.yaml"), &program.registry)?;
     recipe.name = recipe_name(path, &recipe);
     let purpose = match last_checkpoint(path) {
         Ok(_) => Purpose::Restore,
         Err(_) => Purpose::Start,
     };
-    let folder = RunFolder::open(path.to_owned())?;
     let out = path.parent().unwrap_or(path);
     let experiment = Experiment::build(recipe, &program.registry, purpose, out)?;
-    train_in(program, experiment, &folder, interrupt)
+    train_in(program, experiment, folder, interrupt)
 }
 
 /// A folder is called NAME-HASH-sSEED.

@@ -13,6 +13,7 @@ mod particles;
 mod report;
 mod run;
 mod show;
+mod submit;
 mod sweep;
 mod trained;
 

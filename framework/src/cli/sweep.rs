@@ -9,16 +9,16 @@ use std::thread::available_parallelism;
 use anyhow::Context;
 use serde_json::json;
 
-use super::arguments::{SweepArguments, SweepCommand, SweepStatusArguments};
-use super::{DIVERGED, FAILED, Misuse, Program, print};
+use super::arguments::{Launcher, SweepArguments, SweepCommand, SweepStatusArguments};
+use super::{DIVERGED, FAILED, Misuse, Program, print, submit};
 use crate::Recipe;
 use crate::device::gpus;
 use crate::recipe::Override;
 use crate::record::write_bytes;
 use crate::run::{INTERRUPTED, Interrupt};
 use crate::sweep::{
-    Axes, Axis, Local, Manifest, Part, Plan, Request, Seeds, State, Status, SweepError, SweepFile, duration,
-    estimate, split_values, status_table,
+    Axes, Axis, Local, Manifest, ManifestMember, Part, Plan, Request, Seeds, State, Status, Submitted,
+    SweepError, SweepFile, duration, estimate, split_values, status_table,
 };
 
 pub fn sweep(program: &Program, arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
@@ -32,9 +32,16 @@ pub fn sweep(program: &Program, arguments: &SweepArguments) -> anyhow::Result<Ex
     if arguments.dry_run {
         return dry_run(program, arguments, &plan, &local);
     }
+    let slurm = match arguments.launcher {
+        Launcher::Local => None,
+        Launcher::Slurm => Some(submit::find_slurm(arguments)?),
+    };
     let manifest = open(arguments, &plan, &folder)?;
     let _lock = lock(&folder)?;
-    let members = members_to_run(arguments, &plan, &manifest, &folder);
+    let members = members_to_run(arguments, &plan, &manifest, &folder)?;
+    if let Some(slurm) = slurm {
+        return submit::submit(&slurm, &plan, &members, &folder);
+    }
     let interrupt = Interrupt::listen()?;
     tracing::info!(
         "sweep {}: {} of {} members to run, {} at a time with {} threads each, in {}",
@@ -46,7 +53,7 @@ pub fn sweep(program: &Program, arguments: &SweepArguments) -> anyhow::Result<Ex
         folder.display()
     );
     let ended = local.run(&members, &interrupt)?;
-    let statuses = statuses(&manifest, &folder);
+    let statuses = statuses(&manifest, &folder, ask_slurm(&folder).as_ref());
     print(&format!("\n{}", status_table(&manifest, &statuses)))?;
     print(&format!(
         "\nresults: {}\n  runner report {}\n",
@@ -198,37 +205,60 @@ fn members_to_run(
     plan: &Plan,
     manifest: &Manifest,
     folder: &Path,
-) -> Vec<(PathBuf, String)> {
+) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let planned: Vec<_> = plan.members.iter().map(|member| member.name()).collect();
-    let members = manifest
-        .members
-        .iter()
-        .filter(|member| planned.contains(&member.name));
-    members
-        .filter(|member| {
-            let state = Status::of(&folder.join(&member.name)).state;
-            if state == State::Running {
-                tracing::warn!("{} is still running; it is left alone", manifest.label(member));
-            }
-            match arguments.only_failed {
-                true => state.is_failure(),
-                false => state.is_unfinished(),
-            }
-        })
-        .map(|member| (folder.join(&member.name), manifest.label(member)))
-        .collect()
+    let submitted = match arguments.launcher {
+        Launcher::Local => ask_slurm(folder),
+        // Not knowing which are queued, it would submit them twice.
+        Launcher::Slurm => Submitted::ask(folder)?,
+    };
+    let statuses = statuses(manifest, folder, submitted.as_ref());
+    let members = manifest.members.iter().zip(statuses);
+    let planned = members.filter(|(member, _)| planned.contains(&member.name));
+    let (taken, free): (Vec<_>, Vec<_>) = planned.partition(|(_, status)| status.is_taken());
+    match &taken[..] {
+        [] => {}
+        [(member, _)] => tracing::warn!(
+            "{} is running or queued; it is left alone",
+            manifest.label(member)
+        ),
+        _ => tracing::warn!(
+            "{} members are running or queued; they are left alone",
+            taken.len()
+        ),
+    }
+    let wanted = |state: State| match arguments.only_failed {
+        true => state.is_failure(),
+        false => state.is_unfinished(),
+    };
+    let to_run = free.into_iter().filter(|(_, status)| wanted(status.state));
+    let to_run = to_run.map(|(member, _)| (folder.join(&member.name), manifest.label(member)));
+    Ok(to_run.collect())
 }
 
-fn statuses(manifest: &Manifest, folder: &Path) -> Vec<Status> {
-    let members = manifest.members.iter();
-    members
-        .map(|member| Status::of(&folder.join(&member.name)))
-        .collect()
+/// How all members are by their files, and by what Slurm says of those that were submitted to it.
+fn statuses(manifest: &Manifest, folder: &Path, submitted: Option<&Submitted>) -> Vec<Status> {
+    let of = |member: &ManifestMember| {
+        let status = Status::of(&folder.join(&member.name));
+        match submitted.and_then(|submitted| submitted.task(&member.name)) {
+            Some(task) => status.with_slurm(task),
+            None => status,
+        }
+    };
+    manifest.members.iter().map(of).collect()
+}
+
+/// What Slurm says, where there is no harm in not knowing.
+fn ask_slurm(folder: &Path) -> Option<Submitted> {
+    Submitted::ask(folder).unwrap_or_else(|error| {
+        tracing::warn!("by the files alone, since Slurm does not answer: {error:#}");
+        None
+    })
 }
 
 fn status(arguments: &SweepStatusArguments) -> anyhow::Result<ExitCode> {
     let manifest = Manifest::read(&arguments.dir)?;
-    let statuses = statuses(&manifest, &arguments.dir);
+    let statuses = statuses(&manifest, &arguments.dir, ask_slurm(&arguments.dir).as_ref());
     if arguments.json {
         let members = manifest.members.iter().zip(&statuses);
         let members: Vec<_> = members

@@ -5,6 +5,7 @@ mod layer;
 mod locate;
 mod problem;
 mod sections;
+mod slurm_section;
 mod validate;
 mod yaml;
 
@@ -21,6 +22,7 @@ pub use sections::{
     OptimizerSection, ParticleDevice, ParticleRecord, PublishedSection, RecordSection, RunSection, SECTIONS,
     SectionKind,
 };
+pub use slurm_section::SlurmSection;
 pub use yaml::{parse as parse_yaml, to_yaml};
 
 use crate::{PriorChainsSection, Registry};
@@ -41,6 +43,7 @@ pub struct Recipe {
     pub guard: GuardSection,
     pub evaluate: EvaluateSection,
     pub record: RecordSection,
+    pub slurm: SlurmSection,
 }
 
 /// Where a recipe's layers come from.
@@ -116,9 +119,10 @@ impl Recipe {
             // Where particles are kept changes none of them.
             run.shift_remove("particles");
         }
-        // Not `record`: how often something is written does not make it another experiment.
+        // How often something is written, and what a cluster is asked for, does not make it another experiment.
         values.shift_remove("record");
         values.shift_remove("published");
+        values.shift_remove("slurm");
         let digest = Sha256::digest(canonical(&Value::Object(values)).as_bytes());
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }

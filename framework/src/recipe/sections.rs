@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::SlurmSection;
 use crate::registry::OptionSpec;
 use crate::{Kind, OptimizerConfig, PriorChainsSection};
 
@@ -293,7 +294,7 @@ fn options<T: JsonSchema>() -> Vec<OptionSpec> {
 }
 
 /// All sections, in the order in which a recipe is printed.
-pub const SECTIONS: [(&str, SectionKind); 15] = [
+pub const SECTIONS: [(&str, SectionKind); 16] = [
     ("run", SectionKind::Options(options::<RunSection>)),
     ("dataset", SectionKind::Plugin(Kind::Dataset)),
     ("energy", SectionKind::Plugin(Kind::Energy)),
@@ -318,4 +319,5 @@ pub const SECTIONS: [(&str, SectionKind); 15] = [
     ),
     ("record", SectionKind::Options(options::<RecordSection>)),
     ("published", SectionKind::Notes(options::<PublishedSection>)),
+    ("slurm", SectionKind::Options(options::<SlurmSection>)),
 ];

@@ -10,7 +10,7 @@ use super::layer::{Layer, Numbered, Origin};
 use super::locate::stem;
 use super::sections::{SECTIONS, SectionKind};
 use super::yaml::{self, join};
-use super::{Problem, Recipe, RecipeError};
+use super::{Problem, Recipe, RecipeError, SlurmSection};
 use crate::registry::{OptionSpec, OptionType, Registration};
 use crate::{Kind, Registry, device};
 
@@ -51,6 +51,7 @@ pub fn resolve(path: &Path, layers: Vec<Layer>, registry: &Registry) -> Result<R
         guard: section(&values, "guard").map_err(read)?,
         evaluate: section(&values, "evaluate").map_err(read)?,
         record: section(&values, "record").map_err(read)?,
+        slurm: section(&values, "slurm").map_err(read)?,
         values,
         origins,
     })
@@ -105,6 +106,7 @@ impl Checker<'_> {
             values.insert(name.to_owned(), Value::Object(checked));
         }
         self.check_device(&values);
+        self.check_slurm(&values);
         values
     }
 
@@ -113,6 +115,14 @@ impl Checker<'_> {
         if let Some(found) = found.filter(|found| !device::is_name(found)) {
             let message = format!("found `{found}`, expected auto, cpu, cuda or cuda:i");
             self.complain("run.device", message);
+        }
+    }
+
+    fn check_slurm(&mut self, values: &Map<String, Value>) {
+        // Where a value has the wrong type, that has been said already.
+        let found: Option<SlurmSection> = section(values, "slurm").ok();
+        for (option, message) in found.iter().flat_map(SlurmSection::problems) {
+            self.complain(&join("slurm", option), message);
         }
     }
 

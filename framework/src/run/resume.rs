@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{Problem, Recipe, RecipeError, Registry};
 
 /// Keys that may change between two parts of a run: how long it goes on, where it is computed, and what is looked at.
-const MAY_CHANGE: [&str; 9] = [
+const MAY_CHANGE: [&str; 11] = [
     "run.epochs",
     "run.max_steps",
     "run.device",
@@ -18,6 +18,8 @@ const MAY_CHANGE: [&str; 9] = [
     "evaluate",
     "evaluation_sampler",
     "published",
+    "record",
+    "slurm",
 ];
 
 /// The newest run of this recipe and seed below `out`.
@@ -99,7 +101,7 @@ fn changes(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<Problem> {
 }
 
 fn compare(key: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Problem>) {
-    if old == new || key == "record" || MAY_CHANGE.contains(&key) {
+    if old == new || MAY_CHANGE.contains(&key) {
         return;
     }
     if let (Some(Value::Object(old)), Some(Value::Object(new))) = (old, new) {

@@ -59,7 +59,8 @@ pub fn train(
 
 /// Whether a value of a recipe is none of the experiment.
 fn is_aside(key: &str) -> bool {
-    key.starts_with("record.") || key.starts_with("published.")
+    let asides = ["record.", "published.", "slurm."];
+    asides.iter().any(|section| key.starts_with(section))
 }
 
 struct Run<'a> {

@@ -6,6 +6,7 @@ mod file;
 mod local;
 mod manifest;
 mod plan;
+mod slurm;
 mod status;
 mod table;
 
@@ -15,6 +16,7 @@ pub use file::SweepFile;
 pub use local::Local;
 pub use manifest::{Manifest, ManifestMember};
 pub use plan::{Part, Plan, Request, Seeds};
+pub use slurm::{Slurm, Submitted, requeue_this_task};
 pub use status::{Ending, State, Status};
 pub use table::{duration, status_table};
 

@@ -168,8 +168,8 @@ fn no_twins(members: &[Planned]) -> Result<(), SweepError> {
     for member in members {
         if !names.insert(member.name()) {
             let message = format!(
-                "two members are the same run, {}: {}. Values under `record` and `run.particles` do not make another \
-                 run",
+                "two members are the same run, {}: {}. Values under `record`, `slurm` and `run.particles` do not \
+                 make another run",
                 member.name(),
                 Value::Object(member.values())
             );

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::slurm::Task;
 use crate::record::write_bytes;
 use crate::run::{Account, INTERRUPTED, is_running};
 
@@ -110,6 +111,8 @@ pub struct Status {
     pub progress: Option<Account>,
     /// What was measured last: the first number of its evaluation.
     pub metric: Option<(String, f64)>,
+    /// What Slurm says, if the member was submitted to it and it could be asked.
+    pub slurm: Option<Task>,
 }
 
 impl Status {
@@ -123,9 +126,12 @@ impl Status {
         };
         Self {
             state,
-            reason: ending.filter(|_| state.is_failure()).map(|ending| ending.message),
+            reason: ending
+                .map(|ending| ending.message)
+                .filter(|message| !message.is_empty()),
             progress: Account::of(folder),
             metric: metric(folder),
+            slurm: None,
         }
     }
 
@@ -136,7 +142,28 @@ impl Status {
             reason: None,
             progress: Account::of(folder),
             metric: metric(folder),
+            slurm: None,
         }
+    }
+
+    /// The same with what Slurm says of its last task: files tell neither of the queue nor, on some file systems, of
+    /// processes on other machines.
+    pub fn with_slurm(mut self, task: Task) -> Self {
+        if task.is_pending() && self.state != State::Finished {
+            self.state = State::Waiting;
+            // Why it failed before it was submitted again.
+            self.reason = None;
+        } else if task.is_running() && matches!(self.state, State::Waiting | State::Killed) {
+            self.state = State::Running;
+        }
+        self.slurm = Some(task);
+        self
+    }
+
+    /// Whether somebody is to run it, or does.
+    pub fn is_taken(&self) -> bool {
+        let by_slurm = |task: &Task| task.is_pending() || task.is_running();
+        self.state == State::Running || self.slurm.as_ref().is_some_and(by_slurm)
     }
 
     /// Seconds that it still needs, going by those that it took so far.
@@ -191,14 +218,54 @@ mod tests {
             (3, State::Diverged),
             (130, State::Interrupted),
         ] {
-            let message = "because".to_owned();
-            Ending { code, message }.write(folder).unwrap();
-            assert_eq!(state(), expected);
-            let told = Status::of(folder).reason.is_some();
-            assert_eq!(told, expected.is_failure());
+            for reason in [None, Some("because".to_owned())] {
+                let message = reason.clone().unwrap_or_default();
+                Ending { code, message }.write(folder).unwrap();
+                assert_eq!(state(), expected);
+                assert_eq!(Status::of(folder).reason, reason);
+            }
         }
         fs::write(folder.join("outcome.json"), "{ half").unwrap();
         assert_eq!(state(), State::Killed);
+    }
+
+    #[test]
+    fn slurm_knows_of_the_queue_and_files_of_the_end() {
+        let status = |state, reason: Option<&str>| Status {
+            state,
+            reason: reason.map(str::to_owned),
+            progress: None,
+            metric: None,
+            slurm: None,
+        };
+        let task = |state: Option<&str>| Task {
+            id: "1_0".into(),
+            state: state.map(str::to_owned),
+            reason: None,
+            output: String::new(),
+        };
+        for (state, in_slurm, expected, taken) in [
+            (State::Waiting, Some("PENDING"), State::Waiting, true),
+            (State::Waiting, Some("RUNNING"), State::Running, true),
+            (State::Killed, Some("RUNNING"), State::Running, true),
+            (State::Killed, Some("PENDING"), State::Waiting, true),
+            (State::Killed, Some("TIMEOUT"), State::Killed, false),
+            (State::Killed, None, State::Killed, false),
+            (State::Interrupted, Some("PENDING"), State::Waiting, true),
+            (State::Interrupted, Some("CANCELLED"), State::Interrupted, false),
+            (State::Failed, Some("PENDING"), State::Waiting, true),
+            (State::Failed, Some("COMPLETING"), State::Failed, true),
+            (State::Finished, Some("COMPLETED"), State::Finished, false),
+        ] {
+            let found = status(state, None).with_slurm(task(in_slurm));
+            assert_eq!(
+                (found.state, found.is_taken()),
+                (expected, taken),
+                "{state} {in_slurm:?}"
+            );
+        }
+        let again = status(State::Failed, Some("it broke")).with_slurm(task(Some("PENDING")));
+        assert_eq!(again.reason, None);
     }
 
     #[test]

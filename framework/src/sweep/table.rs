@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::slurm::Task;
 use super::{Manifest, State, Status};
 
 /// All members with their states, and how many there are of each state.
@@ -18,7 +19,12 @@ pub fn status_table(manifest: &Manifest, statuses: &[Status]) -> String {
         .unwrap_or(0);
     let mut text = String::new();
     for (label, status) in labels.iter().zip(statuses) {
-        let line = format!("{label:<width$}  {:<11}  {}", status.state, progress(status));
+        let mut words = vec![progress(status)];
+        // How it ended is in its files, and all that matters then.
+        let over = status.state == State::Finished || status.state.is_failure();
+        words.extend(status.slurm.iter().filter(|_| !over).map(Task::words));
+        words.retain(|word| !word.is_empty());
+        let line = format!("{label:<width$}  {:<11}  {}", status.state, words.join("  "));
         let _ = writeln!(text, "{}", line.trim_end());
         if let Some(reason) = &status.reason {
             let _ = writeln!(text, "    {}", reason.replace('\n', "\n    "));

@@ -12,6 +12,7 @@ mod own;
 mod peers;
 mod pip;
 mod platform;
+mod system_packages;
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,7 @@ use cmake::Cmake;
 use component::Component;
 use libtorch::Libtorch;
 use peers::Peers;
+pub use system_packages::install_for_tests as install_system_packages;
 
 #[derive(Default)]
 pub struct Options {
