@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use crate::{Parameters, gradient};
+use crate::{FrozenEnergy, Parameters, gradient};
 
 /// An energy U_α on the latent space; the prior is p_α(x) ∝ exp(−U_α(x)).
 pub trait Energy {
@@ -25,8 +25,8 @@ pub trait Energy {
         self.value_and_gradient(x).1
     }
 
-    /// The energy at its present parameters, in a form that is faster to evaluate many times, as chains do.
-    fn frozen(&self) -> Option<Box<dyn Energy + '_>> {
+    /// The energy at its present parameters, in a form for the many evaluations of chains on the CPU.
+    fn frozen(&self) -> Option<Box<dyn FrozenEnergy>> {
         None
     }
 

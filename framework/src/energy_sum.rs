@@ -2,29 +2,20 @@
 
 use tch::Tensor;
 
-use crate::{Energy, Parameters};
+use crate::{Energy, FrozenEnergy, Parameters};
 
 /// Σ wᵢUᵢ(x), whose prior is proportional to Π pᵢ(x)^wᵢ.
 pub struct EnergySum<'a> {
-    terms: Vec<Term<'a>>,
+    terms: Vec<(f64, &'a dyn Energy)>,
     /// The sum has none of its own: it is not trained.
     parameters: Parameters,
 }
 
-struct Term<'a> {
-    weight: f64,
-    energy: Box<dyn Energy + 'a>,
-}
-
 impl<'a> EnergySum<'a> {
-    /// Weights with energies over the same latent space, each in its fastest form at its present parameters.
+    /// Weights with energies over the same latent space.
     pub fn of(terms: impl IntoIterator<Item = (f64, &'a dyn Energy)>) -> Self {
-        let term = |(weight, energy): (f64, &'a dyn Energy)| Term {
-            weight,
-            energy: energy.frozen().unwrap_or_else(|| Box::new(Borrowed(energy))),
-        };
         Self {
-            terms: terms.into_iter().map(term).collect(),
+            terms: terms.into_iter().collect(),
             parameters: Parameters::new(),
         }
     }
@@ -37,43 +28,50 @@ impl Energy for EnergySum<'_> {
 
     fn energy(&self, x: &Tensor) -> Tensor {
         let zero = x.select(1, 0).zeros_like();
-        let add = |sum: Tensor, term: &Term| sum + term.energy.energy(x) * term.weight;
+        let add = |sum: Tensor, (weight, energy): &(f64, &dyn Energy)| sum + energy.energy(x) * *weight;
         self.terms.iter().fold(zero, add)
     }
 
     fn value_and_gradient(&self, x: &Tensor) -> (Tensor, Tensor) {
         let mut sum = (x.select(1, 0).zeros_like(), x.zeros_like());
-        for term in &self.terms {
-            let (value, gradient) = term.energy.value_and_gradient(x);
-            sum.0 += value * term.weight;
-            sum.1 += gradient * term.weight;
+        for (weight, energy) in &self.terms {
+            let (value, gradient) = energy.value_and_gradient(x);
+            sum.0 += value * *weight;
+            sum.1 += gradient * *weight;
         }
         sum
     }
 
     fn gradient(&self, x: &Tensor) -> Tensor {
-        let add = |sum: Tensor, term: &Term| sum + term.energy.gradient(x) * term.weight;
+        let add = |sum: Tensor, (weight, energy): &(f64, &dyn Energy)| sum + energy.gradient(x) * *weight;
         self.terms.iter().fold(x.zeros_like(), add)
+    }
+
+    fn frozen(&self) -> Option<Box<dyn FrozenEnergy>> {
+        let freeze = |(weight, energy): &(f64, &dyn Energy)| Some((*weight as f32, energy.frozen()?));
+        let terms: Option<Vec<_>> = self.terms.iter().map(freeze).collect();
+        Some(Box::new(FrozenSum(terms?)))
     }
 }
 
-struct Borrowed<'a>(&'a dyn Energy);
+/// The same at fixed parameters.
+struct FrozenSum(Vec<(f32, Box<dyn FrozenEnergy>)>);
 
-impl Energy for Borrowed<'_> {
-    fn parameters(&self) -> &Parameters {
-        self.0.parameters()
-    }
-
-    fn energy(&self, x: &Tensor) -> Tensor {
-        self.0.energy(x)
-    }
-
-    fn value_and_gradient(&self, x: &Tensor) -> (Tensor, Tensor) {
-        self.0.value_and_gradient(x)
-    }
-
-    fn gradient(&self, x: &Tensor) -> Tensor {
-        self.0.gradient(x)
+impl FrozenEnergy for FrozenSum {
+    fn evaluate(&self, points: &[f32], values: &mut [f32], gradients: &mut [f32]) {
+        let (mut value, mut gradient) = (vec![0.0; values.len()], vec![0.0; gradients.len()]);
+        values.fill(0.0);
+        gradients.fill(0.0);
+        let add = |sums: &mut [f32], terms: &[f32], weight: f32| {
+            for (sum, term) in sums.iter_mut().zip(terms) {
+                *sum += weight * term;
+            }
+        };
+        for (weight, energy) in &self.0 {
+            energy.evaluate(points, &mut value, &mut gradient);
+            add(values, &value, *weight);
+            add(gradients, &gradient, *weight);
+        }
     }
 }
 

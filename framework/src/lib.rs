@@ -53,6 +53,7 @@
 
 mod algorithm;
 mod cache_folder;
+mod chain_blocks;
 mod cli;
 mod dataset;
 mod device;
@@ -60,6 +61,7 @@ mod disk;
 mod energy;
 mod energy_sum;
 pub mod fetch;
+mod frozen_energy;
 #[cfg(test)]
 mod fuzzing;
 mod generator;
@@ -83,6 +85,7 @@ mod recipe;
 mod record;
 mod registry;
 mod report;
+mod row_streams;
 mod run;
 mod scalars;
 mod state;
@@ -98,6 +101,7 @@ pub use cli::{Home, main};
 pub use dataset::{Dataset, Split};
 pub use disk::reserve;
 pub use energy::Energy;
+pub use frozen_energy::FrozenEnergy;
 pub use generator::Generator;
 pub use gradient_count::GradientCount;
 pub use inventory;

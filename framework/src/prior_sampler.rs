@@ -2,13 +2,13 @@
 
 use tch::{Device, Tensor};
 
-use crate::{Draws, Energy, Model, Scalars};
+use crate::{Draws, Energy, Model, Scalars, chain_blocks};
 
 /// Runs Markov chains on the latent space.
 ///
 /// A sampler keeps no state: where the chains start is the caller's choice, and so is where the randomness comes
-/// from.
-pub trait PriorSampler {
+/// from. Chains must not know of each other, since they may run in blocks and in several threads.
+pub trait PriorSampler: Sync {
     /// Runs one chain per row of `start` and returns where they end.
     fn sample(&self, energy: &dyn Energy, start: Tensor, draws: &mut Draws) -> anyhow::Result<Chains>;
 
@@ -24,10 +24,10 @@ pub trait PriorSampler {
         self.sample_frozen(model.energy.as_ref(), start, draws)
     }
 
-    /// The same as [`sample`](Self::sample), with the energy in its fastest form.
+    /// The same law as [`sample`](Self::sample), with the energy in its fastest form.
     fn sample_frozen(&self, energy: &dyn Energy, start: Tensor, draws: &mut Draws) -> anyhow::Result<Chains> {
         match energy.frozen() {
-            Some(frozen) => self.sample(frozen.as_ref(), start, draws),
+            Some(frozen) => chain_blocks::sample(self, frozen.as_ref(), &start, draws),
             None => self.sample(energy, start, draws),
         }
     }

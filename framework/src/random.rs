@@ -11,6 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
 
+use crate::row_streams::RowStreams;
+
 /// Held while a stream draws, since all threads share libtorch's generator.
 static GENERATOR: Mutex<()> = Mutex::new(());
 
@@ -25,10 +27,17 @@ pub struct Random {
     seed: u64,
 }
 
-/// One stream. While it is open, no other stream of the program can be.
+/// One stream.
 pub struct Draws<'a> {
-    _generator: MutexGuard<'static, ()>,
+    source: Source,
     _random: PhantomData<&'a mut Random>,
+}
+
+enum Source {
+    /// libtorch's generator. While it is held, no other stream of the program can be open.
+    Torch(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>),
+    /// A stream for each row of what is drawn, apart from libtorch's.
+    Rows(RowStreams),
 }
 
 impl Random {
@@ -54,7 +63,7 @@ impl Random {
         let generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
         tch::manual_seed(stream_seed(self.seed, name, index));
         Draws {
-            _generator: generator,
+            source: Source::Torch(generator),
             _random: PhantomData,
         }
     }
@@ -73,28 +82,61 @@ fn stream_seed(seed: u64, name: &str, index: u64) -> i64 {
 
 impl Drop for Draws<'_> {
     fn drop(&mut self) {
-        DRAWING.set(false);
+        if matches!(self.source, Source::Torch(_)) {
+            DRAWING.set(false);
+        }
     }
 }
 
 impl Draws<'_> {
+    /// A stream for each row, the first of which is number `first_row` of all rows under this key.
+    pub(crate) fn of_rows(key: u64, first_row: u64) -> Self {
+        Self {
+            source: Source::Rows(RowStreams::new(key, first_row)),
+            _random: PhantomData,
+        }
+    }
+
+    /// A key for streams that branch off this one.
+    pub(crate) fn key(&mut self) -> u64 {
+        let halves = Tensor::randint(1 << 32, [2], (Kind::Int64, Device::Cpu));
+        (halves.int64_value(&[0]) as u64) << 32 | halves.int64_value(&[1]) as u64
+    }
+
     /// Standard normal numbers.
     pub fn normal(&mut self, shape: &[i64], device: Device) -> Tensor {
-        Tensor::randn(shape, (Kind::Float, device))
+        match &mut self.source {
+            Source::Torch(_) => Tensor::randn(shape, (Kind::Float, device)),
+            Source::Rows(rows) => by_row(shape, device, |count, columns| rows.normal(count, columns)),
+        }
     }
 
     /// Standard normal numbers of the shape, type and device of `like`.
     pub fn normal_like(&mut self, like: &Tensor) -> Tensor {
-        like.randn_like()
+        match &self.source {
+            Source::Torch(_) => like.randn_like(),
+            Source::Rows(_) => self.normal(&like.size(), like.device()).to_kind(like.kind()),
+        }
     }
 
-    /// Numbers uniform on `[low, high)`.
+    /// Numbers uniform between `low` and `high`.
     pub fn uniform(&mut self, low: f64, high: f64, shape: &[i64], device: Device) -> Tensor {
-        Tensor::rand(shape, (Kind::Float, device)) * (high - low) + low
+        let unit = match &mut self.source {
+            Source::Torch(_) => Tensor::rand(shape, (Kind::Float, device)),
+            Source::Rows(rows) => by_row(shape, device, |count, columns| rows.uniform(count, columns)),
+        };
+        unit * (high - low) + low
     }
 
     /// A permutation of `0..n`, on the CPU.
+    ///
+    /// # Panics
+    /// Inside a prior sampler, whose rows each have a stream of their own.
     pub fn permutation(&mut self, n: i64) -> Tensor {
+        assert!(
+            matches!(self.source, Source::Torch(_)),
+            "a permutation mixes rows, and chains must not know of each other"
+        );
         Tensor::randperm(n, (Kind::Int64, Device::Cpu))
     }
 
@@ -102,6 +144,15 @@ impl Draws<'_> {
     pub fn subset(&mut self, n: i64, count: i64) -> Tensor {
         self.permutation(n).narrow(0, 0, count.min(n)).sort(0, false).0
     }
+}
+
+/// Numbers for each row of a shape, on its device.
+fn by_row(shape: &[i64], device: Device, draw: impl FnOnce(usize, usize) -> Vec<f32>) -> Tensor {
+    let rows = shape.first().map_or(1, |rows| *rows as usize);
+    let columns = shape.iter().skip(1).product::<i64>() as usize;
+    Tensor::from_slice(&draw(rows, columns))
+        .view(shape)
+        .to_device(device)
 }
 
 #[cfg(test)]

@@ -38,6 +38,30 @@ impl Scalars {
             .extend(other.distributions.into_iter().map(renamed));
     }
 
+    /// Means with weights over parts that have the same names, and the distributions of all parts together.
+    pub(crate) fn averaged(parts: impl IntoIterator<Item = (f64, Scalars)>) -> Self {
+        let mut parts = parts.into_iter();
+        let Some((mut total, mut sum)) = parts.next() else {
+            return Self::new();
+        };
+        for (_, value) in &mut sum.entries {
+            *value = &*value * total;
+        }
+        for (weight, part) in parts {
+            total += weight;
+            for ((_, sum), (_, value)) in sum.entries.iter_mut().zip(part.entries) {
+                *sum = &*sum + value * weight;
+            }
+            for ((_, all), (_, more)) in sum.distributions.iter_mut().zip(part.distributions) {
+                *all = Tensor::cat(&[&*all, &more], 0);
+            }
+        }
+        for (_, value) in &mut sum.entries {
+            *value = &*value / total;
+        }
+        sum
+    }
+
     /// Reads the numbers; this is where a GPU is waited for.
     pub fn read(&self) -> Vec<(String, f64)> {
         self.entries

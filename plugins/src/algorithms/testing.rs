@@ -67,12 +67,12 @@ impl Generator for Scale {
 }
 
 /// Prior chains that do not move from where they are told to be.
-struct Fixed(Tensor);
+struct Fixed([f32; 2]);
 
 impl PriorSampler for Fixed {
     fn sample(&self, _: &dyn Energy, start: Tensor, _: &mut Draws) -> anyhow::Result<Chains> {
         Ok(Chains {
-            last: self.0.expand_as(&start).copy(),
+            last: Tensor::from_slice(&self.0).expand_as(&start).copy(),
             statistics: Scalars::new(),
         })
     }
@@ -138,7 +138,7 @@ impl Bench {
             energy_optimizer: Optimizer::new(descent.clone(), energy.parameters().tensors()),
             generator_optimizer: Optimizer::new(descent, generator.parameters().tensors()),
             model: Model::new(Box::new(energy), Box::new(generator), SIGMA),
-            prior_chains: from_noise(Fixed(Tensor::from_slice(&PRIOR.map(|value| value as f32)))),
+            prior_chains: from_noise(Fixed(PRIOR.map(|value| value as f32))),
             random: Random::new(Self::SEED),
             data: Random::new(4).stream("data", 0).normal(&[points, 2], Device::Cpu),
             batch,

@@ -1,5 +1,7 @@
 //! Prior samplers: Markov chains that approach exp(−U/τ).
 
+#[cfg(test)]
+mod blocks;
 mod hmc;
 mod langevin;
 mod mala;

@@ -61,12 +61,6 @@ impl Network {
         }
     }
 
-    /// Multiplications that one point takes, roughly.
-    pub fn work(&self) -> usize {
-        let of = |layer: &Layer| layer.forward.weights.len() + layer.backward.weights.len();
-        self.hidden.iter().map(of).sum()
-    }
-
     /// Values and gradients at points given row by row.
     ///
     /// Each point's numbers are the same whatever others it is computed with.

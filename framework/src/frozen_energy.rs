@@ -1,0 +1,67 @@
+//! An energy at fixed parameters, on plain numbers in main memory: what chains on the CPU run with.
+
+use std::cell::RefCell;
+
+use tch::{Kind, Tensor};
+
+use crate::{Energy, Parameters};
+
+/// U and ∇U at the parameters that an energy had when it was frozen. Threads share it.
+pub trait FrozenEnergy: Send + Sync {
+    /// Values and gradients at points that are given row by row; `values` has one number for each of them.
+    ///
+    /// A point's numbers do not depend on what others it is evaluated with.
+    fn evaluate(&self, points: &[f32], values: &mut [f32], gradients: &mut [f32]);
+}
+
+/// A frozen energy as samplers know energies, for one thread.
+pub(crate) struct Thawed<'a> {
+    frozen: &'a dyn FrozenEnergy,
+    /// It is not trained.
+    parameters: Parameters,
+    buffers: RefCell<Buffers>,
+}
+
+/// Kept from one evaluation to the next.
+#[derive(Default)]
+struct Buffers {
+    points: Vec<f32>,
+    values: Vec<f32>,
+    gradients: Vec<f32>,
+}
+
+impl<'a> Thawed<'a> {
+    pub fn new(frozen: &'a dyn FrozenEnergy) -> Self {
+        Self {
+            frozen,
+            parameters: Parameters::new(),
+            buffers: RefCell::default(),
+        }
+    }
+}
+
+impl Energy for Thawed<'_> {
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    fn energy(&self, x: &Tensor) -> Tensor {
+        self.value_and_gradient(x).0
+    }
+
+    fn value_and_gradient(&self, x: &Tensor) -> (Tensor, Tensor) {
+        let mut buffers = self.buffers.borrow_mut();
+        let Buffers {
+            points,
+            values,
+            gradients,
+        } = &mut *buffers;
+        points.resize(x.numel(), 0.0);
+        gradients.resize(x.numel(), 0.0);
+        values.resize(x.size()[0] as usize, 0.0);
+        x.to_kind(Kind::Float).contiguous().copy_data(points, x.numel());
+        self.frozen.evaluate(points, values, gradients);
+        let tensor = |numbers: &[f32]| Tensor::from_slice(numbers).to_kind(x.kind());
+        (tensor(values), tensor(gradients).view_as(x))
+    }
+}
