@@ -221,8 +221,7 @@ fn states_are_told_with_their_reasons_and_only_finished_runs_count() {
         ("b", "diverged", "at step 4"),
         ("c", "failed", "no space left"),
         ("d", "interrupted", "--resume"),
-        // Its files were written just now.
-        ("e", "running", "not at its end"),
+        ("e", "killed", "--resume"),
         ("f", "waiting", "not begun"),
     ] {
         let row = row(&markdown, head, &format!("| {run}-"));
@@ -287,7 +286,7 @@ fn damaged_files_are_noted_and_the_rest_is_shown() {
         "figures/step\\_00000006\\_model.png is damaged",
         "all/progress/progress.json",
         "all/no\\_recipe has no recipe.yaml",
-        "all/broken\\_sweep/sweep.json is damaged",
+        "all/broken\\_sweep/sweep.json: ",
     ] {
         let note = note.replace("\\_", "_");
         assert!(markdown.contains(&note), "no `{note}` in:\n{markdown}");

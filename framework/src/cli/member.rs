@@ -9,8 +9,8 @@ use super::arguments::MemberArguments;
 use super::run::{code_of, train_in};
 use super::{FAILED, Program, exit_code};
 use crate::panics::caught;
-use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, last_checkpoint};
-use crate::sweep::{Ending, requeue_this_task};
+use crate::run::{Ending, Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, last_checkpoint};
+use crate::sweep::requeue_this_task;
 use crate::{Purpose, Recipe};
 
 const NO_STEP: &str = "not a step was done before the time limit; try a longer slurm.time, or a shorter \

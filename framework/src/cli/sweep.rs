@@ -15,10 +15,10 @@ use crate::Recipe;
 use crate::device::gpus;
 use crate::recipe::Override;
 use crate::record::write_bytes;
-use crate::run::{INTERRUPTED, Interrupt};
+use crate::run::{INTERRUPTED, Interrupt, State};
 use crate::sweep::{
-    Axes, Axis, Local, Manifest, ManifestMember, Part, Plan, Request, Seeds, State, Status, Submitted,
-    SweepError, SweepFile, duration, estimate, split_values, status_table,
+    Axes, Axis, Local, Manifest, ManifestMember, Part, Plan, Request, Seeds, Status, Submitted, SweepError,
+    SweepFile, duration, estimate, split_values, status_table,
 };
 
 pub fn sweep(program: &Program, arguments: &SweepArguments) -> anyhow::Result<ExitCode> {

@@ -1,8 +1,8 @@
 //! Finds what tells groups of runs apart: as few values as it takes, the swept ones first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::groups::Group;
 use super::values::shown;
@@ -69,12 +69,9 @@ impl Axis {
         self.keys.iter().any(|known| known == key)
     }
 
-    fn of(keys: Vec<String>, names: &Map<String, Value>) -> Self {
+    fn of(keys: Vec<String>, names: &BTreeMap<String, String>) -> Self {
         let key = &keys[0];
-        let label = match names.get(key).and_then(Value::as_str) {
-            Some(name) => name.to_owned(),
-            None => short(key).to_owned(),
-        };
+        let label = names.get(key).map_or(short(key), String::as_str).to_owned();
         Self { label, keys }
     }
 }
@@ -87,7 +84,7 @@ fn short(key: &str) -> &str {
 
 impl Differences {
     /// `names` are short names of keys, `swept` the keys that sweeps set.
-    pub fn between(groups: &[Group], names: &Map<String, Value>, swept: &[String]) -> Self {
+    pub fn between(groups: &[Group], names: &BTreeMap<String, String>, swept: &[String]) -> Self {
         let mut differing: Vec<String> = Vec::new();
         for key in groups.iter().flat_map(|group| group.values.keys()) {
             if !differing.contains(key) && kinds(groups, &Axis::of(vec![key.clone()], names)) > 1 {
@@ -180,11 +177,10 @@ impl Differences {
 }
 
 /// Keys of the same short name together.
-fn named_axes(names: &Map<String, Value>) -> Vec<Axis> {
+fn named_axes(names: &BTreeMap<String, String>) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     for (key, name) in names {
-        let name = name.as_str().unwrap_or(key);
-        match axes.iter_mut().find(|axis| axis.label == name) {
+        match axes.iter_mut().find(|axis| axis.label == *name) {
             Some(axis) => axis.keys.push(key.clone()),
             None => axes.push(Axis::of(vec![key.clone()], names)),
         }
@@ -231,7 +227,7 @@ mod tests {
             json!({"algorithm.name": "lebm", "algorithm.posterior_steps": 4, "algorithm.step_size": 1.0, "energy.activation": "relu"}),
         ]);
         let swept: Vec<_> = swept.iter().map(|key| (*key).to_owned()).collect();
-        let found = Differences::between(&groups, names.as_object().unwrap(), &swept);
+        let found = Differences::between(&groups, &serde_json::from_value(names).unwrap(), &swept);
         found.sort(&mut groups);
         let labels = groups.iter().map(|group| found.label(group)).collect();
         let axes = found.axes.iter().map(|axis| axis.label.clone()).collect();
@@ -263,7 +259,7 @@ mod tests {
     #[test]
     fn one_group_has_no_differences() {
         let groups = groups(&[json!({"algorithm.name": "lebm"})]);
-        let found = Differences::between(&groups, &Map::new(), &["algorithm.name".into()]);
+        let found = Differences::between(&groups, &BTreeMap::new(), &["algorithm.name".into()]);
         assert!(found.axes.is_empty() && found.others.is_empty());
     }
 }

@@ -5,10 +5,11 @@ use serde_json::Value;
 use super::groups::Group;
 use super::page::{Block, Cell, Head, Section, Table};
 use super::published;
-use super::run_files::{Cost, Run};
+use super::run_files::Run;
 use super::statistics::{Estimate, four_digits, whole};
 use super::study::{Panel, Study};
 use super::swept::charts_of;
+use crate::run::Account;
 
 /// What recipes call it among published numbers.
 pub const SECONDS_PER_STEP: &str = "seconds_per_step";
@@ -50,12 +51,12 @@ pub fn section(study: &Study) -> Section {
     }
 }
 
-fn seconds_per_step(cost: &Cost) -> Option<f64> {
+fn seconds_per_step(cost: &Account) -> Option<f64> {
     (cost.steps_taken > 0 && cost.seconds > 0.0).then(|| cost.seconds / cost.steps_taken as f64)
 }
 
 /// Some number of every counted run that has it.
-fn each(group: &Group, number: impl Fn(&Cost) -> Option<f64>) -> Vec<f64> {
+fn each(group: &Group, number: impl Fn(&Account) -> Option<f64>) -> Vec<f64> {
     group
         .counted()
         .filter_map(|run| number(run.cost.as_ref()?))
@@ -89,9 +90,9 @@ fn table(study: &Study) -> Table {
             row.push(Cell::maybe(published::number(group, SECONDS_PER_STEP)));
         }
         row.push(estimate(group.counted().filter_map(minutes).collect()));
-        row.push(count(each(group, |cost| Some(cost.generator_gradients))));
-        row.push(count(each(group, |cost| Some(cost.energy_gradients))));
-        row.push(estimate(each(group, |cost| Some(cost.peak_memory_gib))));
+        row.push(count(each(group, |cost| Some(cost.generator_gradients as f64))));
+        row.push(count(each(group, |cost| Some(cost.energy_gradients as f64))));
+        row.push(estimate(each(group, |cost| cost.peak_memory_gib)));
         row
     });
     Table {

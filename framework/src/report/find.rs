@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::sweep_file::{self, Member, SweepFile};
+use crate::sweep::{Manifest, ManifestMember};
 
 /// Folders below the ones named that are looked into.
 const DEPTH: usize = 4;
@@ -13,7 +13,7 @@ const DEPTH: usize = 4;
 #[derive(Debug, Default)]
 pub struct Found {
     pub runs: Vec<FoundRun>,
-    pub sweeps: Vec<SweepFile>,
+    pub sweeps: Vec<Manifest>,
     /// What is not as it should be.
     pub notes: Vec<String>,
     seen: BTreeSet<PathBuf>,
@@ -23,7 +23,7 @@ pub struct Found {
 pub struct FoundRun {
     pub folder: PathBuf,
     /// What its sweep says of it.
-    pub member: Option<Member>,
+    pub member: Option<ManifestMember>,
 }
 
 impl Found {
@@ -35,7 +35,7 @@ impl Found {
         found
     }
 
-    fn look(&mut self, folder: &Path, depth: usize, sweep: Option<&SweepFile>) {
+    fn look(&mut self, folder: &Path, depth: usize, sweep: Option<&Manifest>) {
         // Once, however many of the named folders lead to it.
         if !self
             .seen
@@ -47,7 +47,9 @@ impl Found {
         if has("recipe.yaml") {
             self.runs.push(FoundRun {
                 folder: folder.to_owned(),
-                member: sweep.and_then(|sweep| sweep.member(folder)).cloned(),
+                member: sweep
+                    .and_then(|sweep| sweep.members.get(sweep.place(folder)?))
+                    .cloned(),
             });
             return;
         }
@@ -56,8 +58,8 @@ impl Found {
             self.notes.push(note);
             return;
         }
-        if has(sweep_file::FILE) {
-            match SweepFile::read(folder) {
+        if Manifest::is_in(folder) {
+            match Manifest::read(folder) {
                 Ok(sweep) => {
                     self.below_folder(folder, depth, Some(&sweep));
                     self.missing_members(folder, &sweep);
@@ -65,7 +67,7 @@ impl Found {
                 }
                 Err(error) => {
                     self.notes
-                        .push(format!("{error:#}: its runs are taken as they are"));
+                        .push(format!("{error}: its runs are taken as they are"));
                     self.below_folder(folder, depth, None);
                 }
             }
@@ -74,7 +76,7 @@ impl Found {
         self.below_folder(folder, depth, None);
     }
 
-    fn below_folder(&mut self, folder: &Path, depth: usize, sweep: Option<&SweepFile>) {
+    fn below_folder(&mut self, folder: &Path, depth: usize, sweep: Option<&Manifest>) {
         if depth == 0 {
             return;
         }
@@ -100,12 +102,12 @@ impl Found {
         }
     }
 
-    fn missing_members(&mut self, folder: &Path, sweep: &SweepFile) {
+    fn missing_members(&mut self, folder: &Path, sweep: &Manifest) {
         for member in &sweep.members {
             if !folder.join(&member.name).is_dir() {
                 let note = format!(
-                    "{} lists {}, which has no folder",
-                    folder.join(sweep_file::FILE).display(),
+                    "the sweep in {} lists {}, which has no folder",
+                    folder.display(),
                     member.name
                 );
                 self.notes.push(note);

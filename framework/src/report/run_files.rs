@@ -4,19 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::curves_file::{self, Curves};
 use super::find::FoundRun;
-use super::state::State;
+use crate::run::{Account, State};
 use crate::{Recipe, Registry};
-
-/// A run whose files changed within this time counts as running.
-const ACTIVE: Duration = Duration::from_secs(60);
 
 /// One run, as its files tell.
 #[derive(Debug)]
@@ -28,12 +23,14 @@ pub struct Run {
     pub recipe: Map<String, Value>,
     pub seed: Option<u64>,
     pub state: State,
+    /// Why it is in that state, in its own words.
+    pub reason: Option<String>,
     /// Final numbers by name, in their order; `None` where a number was not finite.
     pub numbers: Vec<(String, Option<f64>)>,
     /// What has to stand beside them, by metric.
     pub facts: Map<String, Value>,
     pub provenance: Map<String, Value>,
-    pub cost: Option<Cost>,
+    pub cost: Option<Account>,
     pub curves: Curves,
     /// The last picture of each kind.
     pub pictures: BTreeMap<String, PathBuf>,
@@ -43,20 +40,6 @@ pub struct Run {
     pub set: Vec<String>,
     /// Whether an earlier one of its group has the same seed, and so the same numbers.
     pub repeat: bool,
-}
-
-/// What `progress.json` says of the effort.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Cost {
-    pub step: u64,
-    pub steps: u64,
-    pub steps_taken: u64,
-    pub seconds: f64,
-    pub recording_seconds: f64,
-    pub generator_gradients: f64,
-    pub energy_gradients: f64,
-    pub peak_memory_gib: f64,
 }
 
 impl Run {
@@ -73,7 +56,8 @@ impl Run {
             }
         };
         let provenance = json("provenance.json").and_then(object);
-        let outcome = json("outcome.json");
+        // Damage is noted; what it says is in the state.
+        json("outcome.json");
         let mut evaluation = json("evaluation.json").and_then(object).unwrap_or_default();
         let cost = json("progress.json").map(serde_json::from_value);
         let cost = cost.transpose().unwrap_or_else(|error| {
@@ -86,13 +70,7 @@ impl Run {
             .into_iter()
             .filter(|(name, value)| name != "step" && (value.is_number() || value.is_null()))
             .map(|(name, value)| (name, value.as_f64()));
-        let begun = ["provenance.json", "metrics.jsonl"].map(|name| folder.join(name).exists());
-        let state = State::of(
-            outcome.as_ref(),
-            provenance.as_ref(),
-            begun.contains(&true),
-            is_active(folder),
-        );
+        let (state, reason) = State::of(folder);
         let provenance = provenance.unwrap_or_default();
         let member = found.member.as_ref();
         Ok(Self {
@@ -109,6 +87,7 @@ impl Run {
             repeat: false,
             recipe,
             state,
+            reason,
             provenance,
             cost,
             curves,
@@ -170,13 +149,6 @@ fn recipe_name(folder: &Path) -> String {
         Some(hash) if hash > 0 => parts[..hash].join("-"),
         _ => name,
     }
-}
-
-fn is_active(folder: &Path) -> bool {
-    ["progress.json", "metrics.jsonl", "log.txt"].iter().any(|name| {
-        let changed = fs::metadata(folder.join(name)).and_then(|data| data.modified());
-        changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age < ACTIVE))
-    })
 }
 
 /// Files are called step_NNNNNNNN_KIND.png; runs of old have no kind.

@@ -1,5 +1,6 @@
 //! Everything that a report is about: groups of runs, what tells them apart, and what is known of their numbers.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -42,7 +43,7 @@ impl<'a> Study<'a> {
             }
         }
         notes.extend(runs.iter().flat_map(|run| run.notes.clone()));
-        let mut names = Map::new();
+        let mut names = BTreeMap::new();
         let mut titles = Vec::new();
         for sweep in found.sweeps {
             for (key, name) in sweep.names {

@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 
 use super::page::{Block, Cell, Head, Section, Table};
 use super::run_files::Run;
-use super::state::State;
 use super::study::Study;
 use super::values::shown;
 use crate::recipe::to_yaml;
+use crate::run::State;
 
 pub fn section(study: &Study) -> Section {
     let mut blocks = vec![Block::Table(experiments(study))];
@@ -94,7 +94,7 @@ fn list_of(seeds: &[u64]) -> String {
 pub fn states<'a>(runs: impl Iterator<Item = &'a Run>) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for run in runs {
-        let word = if run.repeat { "repeated" } else { run.state.word() };
+        let word = if run.repeat { "repeated" } else { run.state.name() };
         match counts.iter_mut().find(|(known, _)| *known == word) {
             Some((_, count)) => *count += 1,
             None => counts.push((word, 1)),
@@ -118,24 +118,40 @@ fn not_counted(runs: &[&Run]) -> Table {
             let last = steps.map(|(step, _)| *step).fold(0.0, f64::max);
             (last > 0.0).then(|| format!("{last} steps"))
         });
-        let (state, reason) = match &run.state {
-            State::Finished => ("repeated", "another run of the same seed is counted"),
-            state => (state.word(), state.reason()),
-        };
+        let state = if run.repeat { "repeated" } else { run.state.name() };
         vec![
             Cell::from(run.name()),
             Cell {
-                alarming: matches!(run.state, State::Diverged(_) | State::Failed(_)),
+                alarming: run.state.is_failure(),
                 ..state.into()
             },
             Cell::maybe(reached),
-            reason.into(),
+            why(run).into(),
         ]
     });
     Table {
         caption: "Runs that are not part of any mean or error below".into(),
         head: ["run", "state", "reached", "reason"].map(Head::words).into(),
         rows: rows.collect(),
+    }
+}
+
+/// Letters of a reason that are shown.
+const REASON: usize = 400;
+
+/// Why a run does not count.
+fn why(run: &Run) -> String {
+    let words = match run.state {
+        State::Finished => "another run of the same seed is counted",
+        State::Running => "not at its end yet",
+        State::Waiting => "not begun",
+        State::Interrupted => "asked to stop; --resume goes on",
+        State::Killed => "began, and says nothing of an end: killed, perhaps; --resume goes on",
+        State::Diverged | State::Failed => run.reason.as_deref().unwrap_or("no reason given").trim(),
+    };
+    match words.char_indices().nth(REASON) {
+        Some((end, _)) => format!("{} …", &words[..end]),
+        None => words.to_owned(),
     }
 }
 
@@ -159,7 +175,7 @@ fn every_run(study: &Study) -> Table {
     let mut rows = Vec::new();
     for group in &study.groups {
         for run in &group.runs {
-            let state = if run.repeat { "repeated" } else { run.state.word() };
+            let state = if run.repeat { "repeated" } else { run.state.name() };
             rows.push(vec![
                 Cell::from(study.label(group)),
                 Cell::maybe(run.seed.map(|seed| seed.to_string())),

@@ -16,6 +16,7 @@ mod progress;
 mod provenance;
 mod resume;
 mod setup;
+mod state;
 mod training;
 
 pub use account::Account;
@@ -28,4 +29,5 @@ pub use interrupt::{INTERRUPTED, Interrupt};
 pub use logging::Log;
 pub use resume::find_run;
 pub use setup::Setup;
+pub use state::{Ending, State};
 pub use training::{Outcome, train};

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::Status;
 use super::table::{counts, duration, progress};
-use super::{Ending, State, Status};
-use crate::run::{INTERRUPTED, Interrupt};
+use crate::run::{Ending, INTERRUPTED, Interrupt, State};
 use live::Live;
 
 mod live;

@@ -72,6 +72,12 @@ impl Manifest {
         write_bytes(&folder.join(FILE), serde_json::to_string_pretty(self)? + "\n")
     }
 
+    /// Which of the members a folder is, by its name.
+    pub fn place(&self, folder: &Path) -> Option<usize> {
+        let name = folder.file_name()?.to_str()?;
+        self.members.iter().position(|member| member.name == name)
+    }
+
     /// Adds the members of `earlier` that are not in this one.
     pub fn keep(&mut self, earlier: Self) {
         let known = |member: &ManifestMember| self.members.iter().any(|own| own.name == member.name);

@@ -17,7 +17,7 @@ pub use local::Local;
 pub use manifest::{Manifest, ManifestMember};
 pub use plan::{Part, Plan, Request, Seeds};
 pub use slurm::{Slurm, Submitted, requeue_this_task};
-pub use status::{Ending, State, Status};
+pub use status::Status;
 pub use table::{duration, status_table};
 
 /// What is wrong with a sweep before anything of it was started.

@@ -1,106 +1,13 @@
 //! Tells from the files in a member's folder how it is.
 
-use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::slurm::Task;
-use crate::record::write_bytes;
-use crate::run::{Account, INTERRUPTED, is_running};
-
-/// What a member is doing, or how it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// It has not been started.
-    Waiting,
-    Running,
-    /// It was asked to stop, and did so after a checkpoint.
-    Interrupted,
-    /// It ended without a word.
-    Killed,
-    Failed,
-    Diverged,
-    Finished,
-}
-
-impl State {
-    pub const ALL: [Self; 7] = [
-        Self::Finished,
-        Self::Running,
-        Self::Waiting,
-        Self::Interrupted,
-        Self::Killed,
-        Self::Failed,
-        Self::Diverged,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Waiting => "waiting",
-            State::Running => "running",
-            State::Interrupted => "interrupted",
-            State::Killed => "killed",
-            State::Failed => "failed",
-            State::Diverged => "diverged",
-            State::Finished => "finished",
-        }
-    }
-
-    /// Whether `--resume` goes on with it.
-    pub fn is_unfinished(self) -> bool {
-        matches!(self, State::Waiting | State::Interrupted | State::Killed)
-    }
-
-    /// Whether `--only-failed` repeats it.
-    pub fn is_failure(self) -> bool {
-        matches!(self, State::Failed | State::Diverged)
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// How a member's process ended, in its own words: `outcome.json`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Ending {
-    /// Its exit code.
-    pub code: u8,
-    pub message: String,
-}
-
-impl Ending {
-    const FILE: &str = "outcome.json";
-
-    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        write_bytes(&folder.join(Self::FILE), serde_json::to_string(self)? + "\n")
-    }
-
-    /// Before a member starts again.
-    pub fn remove(folder: &Path) {
-        // Where there is none, there is nothing to remove; a folder that cannot be written to will be noticed.
-        let _ = fs::remove_file(folder.join(Self::FILE));
-    }
-
-    fn of(folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(folder.join(Self::FILE)).ok()?).ok()
-    }
-
-    fn state(&self) -> State {
-        match self.code {
-            0 => State::Finished,
-            3 => State::Diverged,
-            INTERRUPTED => State::Interrupted,
-            _ => State::Failed,
-        }
-    }
-}
+use crate::run::{Account, State};
 
 /// How a member is.
 #[derive(Clone, Debug, Serialize)]
@@ -117,18 +24,10 @@ pub struct Status {
 
 impl Status {
     pub fn of(folder: &Path) -> Self {
-        let ending = Ending::of(folder);
-        let state = match &ending {
-            Some(ending) => ending.state(),
-            None if is_running(folder) => State::Running,
-            None if folder.join("provenance.json").exists() => State::Killed,
-            None => State::Waiting,
-        };
+        let (state, reason) = State::of(folder);
         Self {
             state,
-            reason: ending
-                .map(|ending| ending.message)
-                .filter(|message| !message.is_empty()),
+            reason,
             progress: Account::of(folder),
             metric: metric(folder),
             slurm: None,
@@ -204,29 +103,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_is_read_off_the_files() {
+    fn the_last_evaluation_is_found_among_other_lines() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
-        let state = || Status::of(folder).state;
-        assert_eq!(state(), State::Waiting);
-        fs::write(folder.join("provenance.json"), "{}").unwrap();
-        assert_eq!(state(), State::Killed);
-        for (code, expected) in [
-            (0, State::Finished),
-            (1, State::Failed),
-            (2, State::Failed),
-            (3, State::Diverged),
-            (130, State::Interrupted),
-        ] {
-            for reason in [None, Some("because".to_owned())] {
-                let message = reason.clone().unwrap_or_default();
-                Ending { code, message }.write(folder).unwrap();
-                assert_eq!(state(), expected);
-                assert_eq!(Status::of(folder).reason, reason);
-            }
-        }
-        fs::write(folder.join("outcome.json"), "{ half").unwrap();
-        assert_eq!(state(), State::Killed);
+        assert_eq!(metric(folder), None);
+        let lines = "{\"step\":1,\"evaluate/mmd\":0.5}\n{\"step\":2,\"evaluate/mmd\":0.25}\n{\"step\":3,\"loss\":7}\n{\"st";
+        fs::write(folder.join("metrics.jsonl"), lines).unwrap();
+        assert_eq!(metric(folder), Some(("mmd".into(), 0.25)));
+        fs::write(folder.join("evaluation.json"), "{\"step\":3,\"mmd\":0.125}").unwrap();
+        assert_eq!(metric(folder), Some(("mmd".into(), 0.125)));
     }
 
     #[test]
@@ -266,17 +151,5 @@ mod tests {
         }
         let again = status(State::Failed, Some("it broke")).with_slurm(task(Some("PENDING")));
         assert_eq!(again.reason, None);
-    }
-
-    #[test]
-    fn the_last_evaluation_is_found_among_other_lines() {
-        let scratch = tempfile::tempdir().unwrap();
-        let folder = scratch.path();
-        assert_eq!(metric(folder), None);
-        let lines = "{\"step\":1,\"evaluate/mmd\":0.5}\n{\"step\":2,\"evaluate/mmd\":0.25}\n{\"step\":3,\"loss\":7}\n{\"st";
-        fs::write(folder.join("metrics.jsonl"), lines).unwrap();
-        assert_eq!(metric(folder), Some(("mmd".into(), 0.25)));
-        fs::write(folder.join("evaluation.json"), "{\"step\":3,\"mmd\":0.125}").unwrap();
-        assert_eq!(metric(folder), Some(("mmd".into(), 0.125)));
     }
 }

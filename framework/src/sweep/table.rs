@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::slurm::Task;
-use super::{Manifest, State, Status};
+use super::{Manifest, Status};
+use crate::run::State;
 
 /// All members with their states, and how many there are of each state.
 pub fn status_table(manifest: &Manifest, statuses: &[Status]) -> String {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Running, counts, progress};
-use crate::sweep::{State, Status};
+use crate::run::State;
+use crate::sweep::Status;
 use crate::task::bars;
 
 /// How often files are read for a terminal.
