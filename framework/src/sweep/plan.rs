@@ -64,10 +64,11 @@ impl Planned {
         self.recipe.folder_name()
     }
 
-    /// What the sweep has set.
+    /// What the sweep has set, remarks on the experiment apart.
     pub fn values(&self) -> Map<String, Value> {
         let value = |key: &String| Some((key.clone(), self.recipe.value(key)?.clone()));
-        self.varied.iter().filter_map(value).collect()
+        let varied = self.varied.iter().filter(|key| !key.starts_with("published."));
+        varied.filter_map(value).collect()
     }
 }
 
