@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use support::Scratch;
 use support::cluster::{Cluster, LONG, ending, members, set, signal};
 use support::slurm::MAX_ARRAY_SIZE;
+use support::{Outcome, Scratch};
 
 #[test]
 fn a_sweep_is_submitted_in_arrays_and_runs_to_its_end() {
@@ -232,6 +232,23 @@ fn turn_without_a_step(scratch: &Scratch) -> Value {
     ending
 }
 
+/// A sweep of one member, which takes a while to set up.
+const ONE_MEMBER: [&str; 7] = [
+    "sweep",
+    "--recipe",
+    "small.yaml",
+    "--launcher",
+    "slurm",
+    "--set",
+    "dataset.size=100000",
+];
+
+/// Where the stubs are all there is of Slurm.
+fn runner_with_stubs(scratch: &Scratch, arguments: &[&str]) -> Outcome {
+    let stubs = scratch.path().join("stubs");
+    scratch.runner_with_env(arguments, &[("PATH", stubs.to_str().unwrap())])
+}
+
 #[test]
 fn a_turn_in_which_nothing_gets_on_is_the_last() {
     let scratch = Scratch::with_small();
@@ -241,17 +258,7 @@ fn a_turn_in_which_nothing_gets_on_is_the_last() {
         "case $1 in show) echo 'MaxArraySize = 9' ;; *) echo \"$*\" >>requeued ;; esac",
     );
     stub(&scratch, "sbatch", "echo '77;somewhere'");
-    let sweep = [
-        "sweep",
-        "--recipe",
-        "small.yaml",
-        "--launcher",
-        "slurm",
-        "--set",
-        "dataset.size=100000",
-    ];
-    let stubs = scratch.path().join("stubs");
-    let submitted = scratch.runner_with_env(&sweep, &[("PATH", stubs.to_str().unwrap())]);
+    let submitted = runner_with_stubs(&scratch, &ONE_MEMBER);
     assert!(
         submitted.stdout.contains("submitted job 77 with 1 task"),
         "{}",
@@ -285,18 +292,7 @@ fn a_member_that_is_not_queued_again_says_so() {
         "case $1 in show) echo 'MaxArraySize = 9' ;; *) echo Requeue is off >&2; exit 1 ;; esac",
     );
     stub(&scratch, "sbatch", "echo 77");
-    let sweep = [
-        "sweep",
-        "--recipe",
-        "small.yaml",
-        "--launcher",
-        "slurm",
-        "--set",
-        "dataset.size=100000",
-    ];
-    let stubs = scratch.path().join("stubs");
-    let environment = [("PATH", stubs.to_str().unwrap())];
-    assert_eq!(scratch.runner_with_env(&sweep, &environment).code, 0);
+    assert_eq!(runner_with_stubs(&scratch, &ONE_MEMBER).code, 0);
     let ending = turn_without_a_step(&scratch);
     assert_eq!(ending["code"], 130);
     assert!(
@@ -304,12 +300,12 @@ fn a_member_that_is_not_queued_again_says_so() {
         "{ending}"
     );
     stub(&scratch, "squeue", "echo '77|0|CANCELLED|None'");
-    let status = scratch.runner_with_env(&["sweep", "status", "runs/small-by-seed"], &environment);
+    let status = runner_with_stubs(&scratch, &["sweep", "status", "runs/small-by-seed"]);
     assert!(status.stdout.contains("interrupted"), "{}", status.stdout);
     assert!(status.stdout.contains("Requeue is off"), "{}", status.stdout);
     // Not knowing what is queued, it submits nothing.
     stub(&scratch, "squeue", "echo out of order >&2; exit 1");
-    let again = scratch.runner_with_env(&[&sweep[..], &["--resume"]].concat(), &environment);
+    let again = runner_with_stubs(&scratch, &[&ONE_MEMBER[..], &["--resume"]].concat());
     assert_eq!(again.code, 1);
     assert!(
         again.stderr.contains("squeue refused: out of order"),

@@ -15,7 +15,7 @@ use crate::Recipe;
 use crate::device::gpus;
 use crate::recipe::Override;
 use crate::record::write_bytes;
-use crate::run::{INTERRUPTED, Interrupt, State};
+use crate::run::{INTERRUPTED, Interrupt, State, lock_folder};
 use crate::sweep::{
     Axes, Axis, Local, Manifest, ManifestMember, Part, Plan, Request, Seeds, Status, Submitted, SweepError,
     SweepFile, duration, estimate, split_values, status_table,
@@ -28,20 +28,21 @@ pub fn sweep(program: &Program, arguments: &SweepArguments) -> anyhow::Result<Ex
     let request = request(program, arguments)?;
     let plan = Plan::compose(&request, &program.registry)?;
     let folder = arguments.out.join(&plan.name);
-    let local = how(arguments.jobs.or(request.jobs), arguments.fail_fast, &plan);
+    // Asked for late: looking for GPUs loads CUDA, which submitting needs not.
+    let local = || how(arguments.jobs.or(request.jobs), arguments.fail_fast, &plan);
     if arguments.dry_run {
-        return dry_run(program, arguments, &plan, &local);
+        return dry_run(program, arguments, &plan, &local());
     }
     let slurm = match arguments.launcher {
         Launcher::Local => None,
         Launcher::Slurm => Some(submit::find_slurm(arguments)?),
     };
-    let manifest = open(arguments, &plan, &folder)?;
-    let _lock = lock(&folder)?;
+    let (manifest, _lock) = open(arguments, &plan, &folder)?;
     let members = members_to_run(arguments, &plan, &manifest, &folder)?;
     if let Some(slurm) = slurm {
         return submit::submit(&slurm, &plan, &members, &folder);
     }
+    let local = local();
     let interrupt = Interrupt::listen()?;
     tracing::info!(
         "sweep {}: {} of {} members to run, {} at a time with {} threads each, in {}",
@@ -152,19 +153,12 @@ fn how(jobs: Option<u32>, fail_fast: bool, plan: &Plan) -> Local {
 }
 
 /// Writes the manifest and each member's recipe; a sweep that is there must be meant to go on.
-fn open(arguments: &SweepArguments, plan: &Plan, folder: &Path) -> anyhow::Result<Manifest> {
-    let mut manifest = plan.manifest();
+///
+/// Nobody else may change it or start its members as long as the file is open.
+fn open(arguments: &SweepArguments, plan: &Plan, folder: &Path) -> anyhow::Result<(Manifest, File)> {
     let goes_on = arguments.resume || arguments.only_failed;
     match (Manifest::is_in(folder), goes_on) {
-        (true, true) => {
-            let earlier = Manifest::read(folder)?;
-            if arguments.only_failed {
-                manifest = earlier;
-            } else {
-                manifest.keep(earlier);
-            }
-        }
-        (false, false) => {}
+        (true, true) | (false, false) => {}
         (true, false) => {
             let message = format!(
                 "{} is there already: --resume goes on with it and adds what is new, --only-failed repeats failures, \
@@ -179,6 +173,19 @@ fn open(arguments: &SweepArguments, plan: &Plan, folder: &Path) -> anyhow::Resul
         }
     }
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+    let Some(lock) = lock_folder(folder)? else {
+        let message = format!("another process runs the sweep in {}", folder.display());
+        return Err(Misuse(message).into());
+    };
+    let mut manifest = plan.manifest();
+    if goes_on {
+        let earlier = Manifest::read(folder)?;
+        if arguments.only_failed {
+            manifest = earlier;
+        } else {
+            manifest.keep(earlier);
+        }
+    }
     for member in &plan.members {
         let path = folder.join(member.name()).join("recipe.yaml");
         if !path.exists() {
@@ -186,17 +193,7 @@ fn open(arguments: &SweepArguments, plan: &Plan, folder: &Path) -> anyhow::Resul
         }
     }
     manifest.write(folder)?;
-    Ok(manifest)
-}
-
-/// Nobody else may start members of this sweep meanwhile.
-fn lock(folder: &Path) -> anyhow::Result<File> {
-    let path = folder.join(".lock");
-    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(_) => Err(Misuse(format!("another process runs the sweep in {}", folder.display())).into()),
-    }
+    Ok((manifest, lock))
 }
 
 /// Folders and labels of the planned members that are to be run now.

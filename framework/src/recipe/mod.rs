@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 pub use layer::{Origin, Override};
-pub use locate::{RecipeFolders, find as find_recipe, recipe_names};
+pub use locate::{RecipeFolders, find as find_recipe, recipe_names, stem};
 pub use problem::{Problem, RecipeError};
 pub use sections::{
     BestRecord, Better, CheckpointRecord, DecoderSection, EvaluateSection, GuardSection, LossSection,

@@ -13,18 +13,11 @@ use super::swept::{logarithmic, reach};
 const POINTS: usize = 160;
 
 pub fn section(study: &Study) -> Option<Section> {
-    let mut blocks = Vec::new();
-    for panel in study.panels() {
-        let names = names(study, &panel);
-        let charts: Vec<_> = names
-            .iter()
-            .filter_map(|name| chart(study, &panel, name))
-            .collect();
-        if !charts.is_empty() {
-            blocks.extend(panel.title.clone().map(Block::Heading));
-            blocks.push(Block::Charts(charts));
-        }
-    }
+    let mut blocks = study.charts(|panel| {
+        let names = names(study, panel);
+        let charts = names.iter().filter_map(|name| chart(study, panel, name));
+        charts.collect()
+    });
     if blocks.is_empty() {
         return None;
     }

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::axes::{Axis, DATASET, Differences};
+use super::chart::Chart;
 use super::find::Found;
 use super::groups::{Group, group};
+use super::page::Block;
 use super::run_files::Run;
 use crate::recipe::{SECTIONS, SectionKind};
 use crate::registry::OptionSpec;
@@ -67,6 +69,19 @@ impl<'a> Study<'a> {
             notes,
             registry,
         }
+    }
+
+    /// The charts of each panel, below its title.
+    pub fn charts(&self, of_panel: impl Fn(&Panel) -> Vec<Chart>) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        for panel in self.panels() {
+            let charts = of_panel(&panel);
+            if !charts.is_empty() {
+                blocks.extend(panel.title.map(Block::Heading));
+                blocks.push(Block::Charts(charts));
+            }
+        }
+        blocks
     }
 
     pub fn runs(&self) -> impl Iterator<Item = &Run> {

@@ -12,24 +12,17 @@ use crate::Better;
 
 /// `None` where there is nothing to compare.
 pub fn section(study: &Study) -> Option<Section> {
-    let mut blocks = Vec::new();
-    for panel in study.panels() {
+    let mut blocks = study.charts(|panel| {
         let numbers = study.numbers(&panel.groups);
-        let charts: Vec<Chart> = numbers
-            .iter()
-            // Others than those are remarks on a measurement.
-            .filter(|name| study.better(name).is_some() || !name.contains('/'))
-            .flat_map(|name| {
-                charts_of(study, &panel, name, &y_label(study, name), |group| {
-                    group.finals(name)
-                })
+        // Others than those are remarks on a measurement.
+        let compared = |name: &&String| study.better(name).is_some() || !name.contains('/');
+        let charts = numbers.iter().filter(compared).flat_map(|name| {
+            charts_of(study, panel, name, &y_label(study, name), |group| {
+                group.finals(name)
             })
-            .collect();
-        if !charts.is_empty() {
-            blocks.extend(panel.title.clone().map(Block::Heading));
-            blocks.push(Block::Charts(charts));
-        }
-    }
+        });
+        charts.collect()
+    });
     if blocks.is_empty() {
         return None;
     }

@@ -39,7 +39,9 @@ impl RunFolder {
 
     /// Goes on with a run that is there.
     pub fn open(path: PathBuf) -> anyhow::Result<Self> {
-        let lock = lock(&path)?;
+        let Some(lock) = lock_folder(&path)? else {
+            bail!("another process is running in {}", path.display());
+        };
         remove_unfinished(&path).with_context(|| format!("cleaning {}", path.display()))?;
         Ok(Self { path, _lock: lock })
     }
@@ -84,12 +86,13 @@ pub fn is_running(folder: &Path) -> bool {
 /// How often the lock is tried: somebody may just be looking whether it is held.
 const TRIES: u32 = 5;
 
-fn lock(folder: &Path) -> anyhow::Result<File> {
+/// Locks a folder as long as the file is open, also against a killed process; `None` where another process has it.
+pub fn lock_folder(folder: &Path) -> anyhow::Result<Option<File>> {
     let path = folder.join(LOCK);
     let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
     for left in (0..TRIES).rev() {
         match file.try_lock() {
-            Ok(()) => return Ok(file),
+            Ok(()) => return Ok(Some(file)),
             Err(TryLockError::WouldBlock) if left > 0 => std::thread::sleep(Duration::from_millis(20)),
             Err(TryLockError::WouldBlock) => break,
             Err(TryLockError::Error(error)) => {
@@ -97,5 +100,5 @@ fn lock(folder: &Path) -> anyhow::Result<File> {
             }
         }
     }
-    bail!("another process is running in {}", folder.display())
+    Ok(None)
 }

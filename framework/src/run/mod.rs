@@ -23,7 +23,7 @@ pub use account::Account;
 pub use building::{build_of_kind, scope};
 pub use checkpoint::last_checkpoint;
 pub use experiment::Experiment;
-pub use folder::{RunFolder, is_running};
+pub use folder::{RunFolder, is_running, lock_folder};
 pub use guard::Diverged;
 pub use interrupt::{INTERRUPTED, Interrupt};
 pub use logging::Log;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Axes, Axis, Part, Request, Seeds, SweepError};
 use crate::Origin;
-use crate::recipe::{Override, RecipeFolders, find_recipe, parse_yaml};
+use crate::recipe::{Override, RecipeFolders, find_recipe, parse_yaml, stem};
 
 /// What a sweep file may hold.
 #[derive(Debug, Deserialize)]
@@ -101,7 +101,7 @@ impl SweepFile {
         // Recipes beside the sweep file come first, as for `extends`.
         let beside = reader.path.parent().map(Path::to_owned);
         Ok(Request {
-            name: stem(reader.path),
+            name: stem(reader.path).unwrap_or_default(),
             title: self.title,
             names: self.names,
             seeds: self.seeds,
@@ -157,11 +157,4 @@ fn text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
 }

@@ -26,18 +26,19 @@ impl Status {
     pub fn of(folder: &Path) -> Self {
         let (state, reason) = State::of(folder);
         Self {
-            state,
             reason,
-            progress: Account::of(folder),
-            metric: metric(folder),
-            slurm: None,
+            ..Self::in_state(state, folder)
         }
     }
 
     /// How a member is that is known to run.
     pub fn of_running(folder: &Path) -> Self {
+        Self::in_state(State::Running, folder)
+    }
+
+    fn in_state(state: State, folder: &Path) -> Self {
         Self {
-            state: State::Running,
+            state,
             reason: None,
             progress: Account::of(folder),
             metric: metric(folder),
