@@ -1,8 +1,9 @@
-//! The activations of the networks, on tensors and on plain numbers.
+//! The activations of the networks, on tensors and on vectors of the processor.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
 
 use ebipla_framework::prelude::*;
+use pulp::Simd;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -63,43 +64,68 @@ impl Nonlinearity {
     }
 
     /// Replaces each z by its activation, and writes the derivatives to `slopes`.
-    ///
-    /// Inlined where it is called, and free of branches, so that the compiler turns it into vector instructions.
     #[inline(always)]
-    pub fn apply_with_slopes(self, z: &mut [f32], slopes: &mut [f32]) {
+    pub fn apply_with_slopes<S: Simd>(self, simd: S, z: &mut [S::f32s], slopes: &mut [S::f32s]) {
+        let places = z.iter_mut().zip(slopes);
         match self {
-            Nonlinearity::Silu => each(z, slopes, |z| {
-                let sigmoid = 1.0 / (1.0 + exp(-z));
-                let value = z * sigmoid;
-                (value, (1.0 - sigmoid).mul_add(value, sigmoid))
-            }),
-            Nonlinearity::Relu => each(z, slopes, |z| (z.max(0.0), if z > 0.0 { 1.0 } else { 0.0 })),
-            Nonlinearity::LeakyRelu(slope) => {
-                let slope = slope as f32;
-                each(z, slopes, |z| {
-                    let slope = if z > 0.0 { 1.0 } else { slope };
-                    (slope * z, slope)
-                });
+            Nonlinearity::Silu => {
+                for (z, slope) in places {
+                    [*z, *slope] = silu(simd, *z);
+                }
             }
-            Nonlinearity::Gelu => each(z, slopes, |z| {
-                let density = exp(-0.5 * z * z);
-                let below = normal_cdf(z, density);
-                (z * below, (z * 0.398_942_3).mul_add(density, below))
-            }),
+            Nonlinearity::Relu => {
+                for (z, slope) in places {
+                    [*z, *slope] = leaky_relu(simd, *z, 0.0);
+                }
+            }
+            Nonlinearity::LeakyRelu(below) => {
+                for (z, slope) in places {
+                    [*z, *slope] = leaky_relu(simd, *z, below as f32);
+                }
+            }
+            Nonlinearity::Gelu => {
+                for (z, slope) in places {
+                    [*z, *slope] = gelu(simd, *z);
+                }
+            }
         }
     }
 }
 
+/// The activation z·σ(z), and its derivative.
 #[inline(always)]
-fn each(z: &mut [f32], slopes: &mut [f32], activation: impl Fn(f32) -> (f32, f32)) {
-    for (z, slope) in z.iter_mut().zip(slopes) {
-        (*z, *slope) = activation(*z);
-    }
+fn silu<S: Simd>(simd: S, z: S::f32s) -> [S::f32s; 2] {
+    let one = simd.splat_f32s(1.0);
+    let sigmoid = simd.div_f32s(one, simd.add_f32s(one, exp(simd, simd.neg_f32s(z))));
+    let value = simd.mul_f32s(z, sigmoid);
+    let slope = simd.mul_add_e_f32s(simd.sub_f32s(one, sigmoid), value, sigmoid);
+    [value, slope]
+}
+
+/// The activation with slope `below` where z is negative, and its derivative.
+#[inline(always)]
+fn leaky_relu<S: Simd>(simd: S, z: S::f32s, below: f32) -> [S::f32s; 2] {
+    let positive = simd.greater_than_f32s(z, simd.splat_f32s(0.0));
+    let slope = simd.select_f32s(positive, simd.splat_f32s(1.0), simd.splat_f32s(below));
+    [simd.mul_f32s(slope, z), slope]
+}
+
+/// The activation z·Φ(z), and its derivative.
+#[inline(always)]
+fn gelu<S: Simd>(simd: S, z: S::f32s) -> [S::f32s; 2] {
+    let half = simd.mul_f32s(z, simd.splat_f32s(-0.5));
+    let density = exp(simd, simd.mul_f32s(half, z));
+    let below = normal_cdf(simd, z, density);
+    let scaled = simd.mul_f32s(z, simd.splat_f32s(0.398_942_3));
+    [
+        simd.mul_f32s(z, below),
+        simd.mul_add_e_f32s(scaled, density, below),
+    ]
 }
 
 /// eˣ to two units in the last place: 2ⁿ from the exponent bits, eʳ with |r| ≤ ½ln 2 by its Taylor series.
 #[inline(always)]
-fn exp(x: f32) -> f32 {
+fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     /// 1.5·2²³: adding it leaves the nearest integer in the low bits.
     const SHIFT: f32 = 12_582_912.0;
     /// The upper bits of ln 2, so that n·LN_2_HIGH is exact.
@@ -107,20 +133,39 @@ fn exp(x: f32) -> f32 {
     const LN_2_LOW: f32 = 1.428_606_8e-6;
     debug_assert!((f64::from(LN_2_HIGH) + f64::from(LN_2_LOW) - f64::from(LN_2)).abs() < 1e-7);
 
-    let x = x.clamp(-87.0, 88.0);
-    let shifted = x.mul_add(LOG2_E, SHIFT);
-    let n = shifted - SHIFT;
-    let r = n.mul_add(-LN_2_LOW, n.mul_add(-LN_2_HIGH, x));
-    let series = [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
-    let power = series.iter().fold(1.0 / 720.0, |sum, term| r.mul_add(sum, *term));
-    power * f32::from_bits((shifted.to_bits() << 23).wrapping_add(1.0f32.to_bits()))
+    let x = simd.max_f32s(x, simd.splat_f32s(-87.0));
+    let x = simd.min_f32s(x, simd.splat_f32s(88.0));
+    let shift = simd.splat_f32s(SHIFT);
+    let shifted = simd.mul_add_e_f32s(x, simd.splat_f32s(LOG2_E), shift);
+    let n = simd.sub_f32s(shifted, shift);
+    let r = simd.mul_add_e_f32s(n, simd.splat_f32s(-LN_2_HIGH), x);
+    let r = simd.mul_add_e_f32s(n, simd.splat_f32s(-LN_2_LOW), r);
+    let series = [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
+    let power = polynomial(simd, r, series);
+    let exponent = simd.wrapping_dyn_shl_u32s(simd.transmute_u32s_f32s(shifted), simd.splat_u32s(23));
+    let scale = simd.add_u32s(exponent, simd.splat_u32s(1.0f32.to_bits()));
+    simd.mul_f32s(power, simd.transmute_f32s_u32s(scale))
 }
 
 /// Φ(z), given exp(−z²/2), to 1.5e-7 (Abramowitz & Stegun 7.1.26).
 #[inline(always)]
-fn normal_cdf(z: f32, density: f32) -> f32 {
-    let t = 1.0 / (z.abs() * FRAC_1_SQRT_2).mul_add(0.327_591_1, 1.0);
-    let series = [-1.453_152, 1.421_413_7, -0.284_496_74, 0.254_829_6];
-    let tail = 0.5 * density * t * series.iter().fold(1.061_405_4, |sum, term| t.mul_add(sum, *term));
-    if z > 0.0 { 1.0 - tail } else { tail }
+fn normal_cdf<S: Simd>(simd: S, z: S::f32s, density: S::f32s) -> S::f32s {
+    let one = simd.splat_f32s(1.0);
+    let scale = simd.splat_f32s(0.327_591_1 * FRAC_1_SQRT_2);
+    let t = simd.div_f32s(one, simd.mul_add_e_f32s(simd.abs_f32s(z), scale, one));
+    let series = [1.061_405_4, -1.453_152, 1.421_413_7, -0.284_496_74, 0.254_829_6];
+    let polynomial = simd.mul_f32s(t, polynomial(simd, t, series));
+    let tail = simd.mul_f32s(simd.mul_f32s(simd.splat_f32s(0.5), density), polynomial);
+    let positive = simd.greater_than_f32s(z, simd.splat_f32s(0.0));
+    simd.select_f32s(positive, simd.sub_f32s(one, tail), tail)
+}
+
+/// Horner's scheme, the highest coefficient first.
+#[inline(always)]
+fn polynomial<S: Simd, const TERMS: usize>(simd: S, x: S::f32s, coefficients: [f32; TERMS]) -> S::f32s {
+    let mut sum = simd.splat_f32s(0.0);
+    for coefficient in coefficients {
+        sum = simd.mul_add_e_f32s(x, sum, simd.splat_f32s(coefficient));
+    }
+    sum
 }

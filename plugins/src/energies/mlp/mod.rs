@@ -1,5 +1,6 @@
 //! A multi-layer perceptron as energy, with its gradient by hand.
 
+mod affine;
 mod frozen;
 mod tiles;
 

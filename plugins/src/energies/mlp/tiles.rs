@@ -1,14 +1,11 @@
 //! A perceptron's value and gradient on the CPU, a tile of points at a time, so that a tile stays in the cache through
 //! all layers, forward and back.
 
+use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use pulp::{Arch, Simd, WithSimd};
 
+use super::affine::{Affine, Then};
 use crate::activation::Nonlinearity;
-
-/// Outputs of a layer that are computed together: with two vectors of points each they fill the registers.
-const BLOCK: usize = 6;
-/// Vectors of points in a tile.
-const VECTORS: usize = 2;
 
 /// A perceptron R^d → R with weights laid out for tiles, plus ½‖x‖²·`tilt`.
 pub struct Network {
@@ -25,15 +22,6 @@ struct Layer {
     forward: Affine,
     /// Multiplies by the transposed weights.
     backward: Affine,
-}
-
-/// z = Wx + b for points in columns, its weights in blocks of outputs: `[block][input][output in block]`.
-struct Affine {
-    inputs: usize,
-    /// Padded to whole blocks.
-    outputs: usize,
-    weights: Vec<f32>,
-    bias: Vec<f32>,
 }
 
 /// A layer's weights as PyTorch keeps them: `[outputs][inputs]`, row by row.
@@ -74,58 +62,28 @@ impl Network {
     }
 }
 
+/// The instruction set that tiles are computed with on this machine.
+pub fn instructions() -> &'static str {
+    match Arch::new() {
+        #[cfg(target_arch = "x86_64")]
+        Arch::V4(_) => "AVX-512",
+        #[cfg(target_arch = "x86_64")]
+        Arch::V3(_) => "AVX2",
+        _ => "no vector instructions chosen",
+    }
+}
+
 impl Layer {
     fn new(weights: &Weights) -> Self {
         let outputs = weights.bias.len();
         let inputs = weights.weight.len() / outputs;
         Self {
-            forward: Affine::new(inputs, &weights.bias, |output, input| {
+            forward: Affine::new(inputs, weights.bias.clone(), |output, input| {
                 weights.weight[output * inputs + input]
             }),
-            backward: Affine::new(outputs, &vec![0.0; inputs], |output, input| {
+            backward: Affine::new(outputs, vec![0.0; inputs], |output, input| {
                 weights.weight[input * inputs + output]
             }),
-        }
-    }
-}
-
-impl Affine {
-    fn new(inputs: usize, bias: &[f32], weight: impl Fn(usize, usize) -> f32) -> Self {
-        let outputs = bias.len().next_multiple_of(BLOCK);
-        let mut weights = vec![0.0; outputs * inputs];
-        for output in 0..bias.len() {
-            for input in 0..inputs {
-                weights[(output / BLOCK * inputs + input) * BLOCK + output % BLOCK] = weight(output, input);
-            }
-        }
-        let mut padded = bias.to_vec();
-        padded.resize(outputs, 0.0);
-        Self {
-            inputs,
-            outputs,
-            weights,
-            bias: padded,
-        }
-    }
-
-    /// From the first `inputs` rows of tile `x` to the first `outputs` rows of tile `z`.
-    #[inline(always)]
-    fn apply<S: Simd>(&self, simd: S, x: &[f32], z: &mut [f32]) {
-        let x = &S::as_simd_f32s(x).0[..VECTORS * self.inputs];
-        let z = &mut S::as_mut_simd_f32s(z).0[..VECTORS * self.outputs];
-        let blocks = self.weights.chunks_exact(self.inputs * BLOCK);
-        let blocks = blocks.zip(self.bias.chunks_exact(BLOCK));
-        for ((weights, bias), z) in blocks.zip(z.chunks_exact_mut(VECTORS * BLOCK)) {
-            let mut sums: [_; BLOCK] = std::array::from_fn(|i| [simd.splat_f32s(bias[i]); VECTORS]);
-            for (x, weights) in x.chunks_exact(VECTORS).zip(weights.chunks_exact(BLOCK)) {
-                for (sums, weight) in sums.iter_mut().zip(weights) {
-                    let weight = simd.splat_f32s(*weight);
-                    for (sum, x) in sums.iter_mut().zip(x) {
-                        *sum = simd.mul_add_e_f32s(weight, *x, *sum);
-                    }
-                }
-            }
-            z.copy_from_slice(sums.as_flattened());
         }
     }
 }
@@ -141,116 +99,139 @@ struct Pass<'a> {
 impl WithSimd for Pass<'_> {
     type Output = ();
 
+    /// As many vectors of points in a tile as fill the registers with the sums of a block.
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
+        if S::REGISTER_COUNT >= 32 {
+            self.tile_by_tile::<S, 4>(simd);
+        } else {
+            self.tile_by_tile::<S, 2>(simd);
+        }
+    }
+}
+
+impl Pass<'_> {
+    #[inline(always)]
+    fn tile_by_tile<S: Simd, const VECTORS: usize>(self, simd: S) {
         let columns = VECTORS * S::F32_LANES;
         let Pass { network, .. } = self;
-        let mut tile = Tile::new(network, columns);
+        let mut tile = Tile::<S, VECTORS>::new(simd, network);
         let points = self.points.chunks(columns * network.inputs);
         let gradients = self.gradients.chunks_mut(columns * network.inputs);
         for ((points, values), gradients) in points.zip(self.values.chunks_mut(columns)).zip(gradients) {
             tile.load(points, network.inputs);
             tile.forward(simd, network);
-            tile.read_values(network, values);
+            tile.read_values(simd, network, values);
             tile.backward(simd, network);
             tile.read_gradients(network, gradients);
         }
     }
 }
 
-/// Numbers of a few points, one row per unit, one column per point.
-struct Tile {
-    columns: usize,
-    points: Vec<f32>,
+/// Numbers of a few points, one row per unit, one column per point; a row is `VECTORS` long.
+struct Tile<S: Simd, const VECTORS: usize> {
+    points: Vec<S::f32s>,
     /// What is being computed, and what it is computed from.
-    current: Vec<f32>,
-    next: Vec<f32>,
+    current: Vec<S::f32s>,
+    next: Vec<S::f32s>,
     /// The activations' derivatives, layer by layer.
-    slopes: Vec<Vec<f32>>,
+    slopes: Vec<Vec<S::f32s>>,
 }
 
-impl Tile {
-    fn new(network: &Network, columns: usize) -> Self {
-        let widths = network
-            .hidden
-            .iter()
-            .map(|layer| layer.forward.outputs.max(layer.backward.outputs));
-        let most = widths.max().unwrap_or(0) * columns;
-        let slopes = network.hidden.iter();
+impl<S: Simd, const VECTORS: usize> Tile<S, VECTORS> {
+    const COLUMNS: usize = VECTORS * S::F32_LANES;
+
+    #[inline(always)]
+    fn new(simd: S, network: &Network) -> Self {
+        let zero = simd.splat_f32s(0.0);
+        let mut most = network.inputs;
+        let mut slopes = Vec::with_capacity(network.hidden.len());
+        for layer in &network.hidden {
+            most = most.max(layer.forward.outputs());
+            slopes.push(vec![zero; layer.forward.outputs() * VECTORS]);
+        }
         Self {
-            columns,
-            points: vec![0.0; network.inputs * columns],
-            current: vec![0.0; most],
-            next: vec![0.0; most],
-            slopes: slopes
-                .map(|layer| vec![0.0; layer.forward.outputs * columns])
-                .collect(),
+            points: vec![zero; network.inputs * VECTORS],
+            current: vec![zero; most * VECTORS],
+            next: vec![zero; most * VECTORS],
+            slopes,
         }
     }
 
     /// Points come in rows; a last tile that is not full keeps old numbers in its other columns.
     #[inline(always)]
     fn load(&mut self, points: &[f32], inputs: usize) {
+        let places: &mut [f32] = cast_slice_mut(&mut self.points);
         for (column, point) in points.chunks_exact(inputs).enumerate() {
             for (row, value) in point.iter().enumerate() {
-                self.points[row * self.columns + column] = *value;
+                places[row * Self::COLUMNS + column] = *value;
             }
         }
     }
 
     #[inline(always)]
-    fn forward<S: Simd>(&mut self, simd: S, network: &Network) {
+    fn forward(&mut self, simd: S, network: &Network) {
         for (i, (layer, slopes)) in network.hidden.iter().zip(&mut self.slopes).enumerate() {
             let input = if i == 0 { &self.points } else { &self.current };
-            layer.forward.apply(simd, input, &mut self.next);
-            network
-                .activation
-                .apply_with_slopes(&mut self.next[..slopes.len()], slopes);
+            let then = Then::Activate(network.activation, slopes);
+            layer.forward.apply::<S, VECTORS>(simd, input, &mut self.next, then);
             std::mem::swap(&mut self.current, &mut self.next);
         }
     }
 
+    /// The last layer, and the tilt.
     #[inline(always)]
-    fn read_values(&self, network: &Network, values: &mut [f32]) {
-        values.fill(network.last_bias);
-        let rows = self.current.chunks_exact(self.columns);
-        for (row, weight) in rows.zip(&network.last) {
-            add_scaled(values, row, |feature| weight * feature);
+    fn read_values(&mut self, simd: S, network: &Network, values: &mut [f32]) {
+        let mut sums = [simd.splat_f32s(network.last_bias); VECTORS];
+        for (row, weight) in self.current.as_chunks::<VECTORS>().0.iter().zip(&network.last) {
+            let weight = simd.splat_f32s(*weight);
+            for vector in 0..VECTORS {
+                sums[vector] = simd.mul_add_e_f32s(weight, row[vector], sums[vector]);
+            }
         }
-        for row in self.points.chunks_exact(self.columns) {
-            add_scaled(values, row, |x| 0.5 * network.tilt * x * x);
+        let half_tilt = simd.splat_f32s(0.5 * network.tilt);
+        for row in self.points.as_chunks::<VECTORS>().0 {
+            for vector in 0..VECTORS {
+                let scaled = simd.mul_f32s(half_tilt, row[vector]);
+                sums[vector] = simd.mul_add_e_f32s(scaled, row[vector], sums[vector]);
+            }
         }
+        values.copy_from_slice(&cast_slice(&sums)[..values.len()]);
     }
 
     #[inline(always)]
-    fn backward<S: Simd>(&mut self, simd: S, network: &Network) {
-        let rows = self.current.chunks_exact_mut(self.columns);
-        for (row, weight) in rows.zip(&network.last) {
-            row.fill(*weight);
-        }
-        for (layer, slopes) in network.hidden.iter().zip(&self.slopes).rev() {
-            for (upstream, slope) in self.current.iter_mut().zip(slopes) {
-                *upstream *= slope;
+    fn backward(&mut self, simd: S, network: &Network) {
+        if let Some(slopes) = self.slopes.last() {
+            let rows = self.current.chunks_exact_mut(VECTORS);
+            let rows = rows.zip(slopes.chunks_exact(VECTORS)).zip(&network.last);
+            for ((row, slopes), weight) in rows {
+                let weight = simd.splat_f32s(*weight);
+                for (upstream, slope) in row.iter_mut().zip(slopes) {
+                    *upstream = simd.mul_f32s(weight, *slope);
+                }
             }
-            layer.backward.apply(simd, &self.current, &mut self.next);
+        }
+        for (i, layer) in network.hidden.iter().enumerate().rev() {
+            let then = match i.checked_sub(1) {
+                Some(below) => Then::Scale(&self.slopes[below]),
+                None => Then::Nothing,
+            };
+            layer
+                .backward
+                .apply::<S, VECTORS>(simd, &self.current, &mut self.next, then);
             std::mem::swap(&mut self.current, &mut self.next);
         }
     }
 
     #[inline(always)]
     fn read_gradients(&self, network: &Network, gradients: &mut [f32]) {
+        let points: &[f32] = cast_slice(&self.points);
+        let current: &[f32] = cast_slice(&self.current);
         for (column, gradient) in gradients.chunks_exact_mut(network.inputs).enumerate() {
             for (row, value) in gradient.iter_mut().enumerate() {
-                let at = row * self.columns + column;
-                *value = network.tilt.mul_add(self.points[at], self.current[at]);
+                let at = row * Self::COLUMNS + column;
+                *value = network.tilt.mul_add(points[at], current[at]);
             }
         }
-    }
-}
-
-#[inline(always)]
-fn add_scaled(sums: &mut [f32], row: &[f32], term: impl Fn(f32) -> f32) {
-    for (sum, value) in sums.iter_mut().zip(row) {
-        *sum += term(*value);
     }
 }
