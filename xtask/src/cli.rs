@@ -8,7 +8,9 @@ use crate::{run_tests, setup};
 
 const USAGE: &str = "\
 Usage:
-  cargo xtask setup [--cuda]   install libtorch and CMake into .deps
+  cargo xtask setup [--cuda] [--peers]
+                               install libtorch and CMake into .deps; with CUDA; and PyTorch and
+                               JAX for `runner bench --peers`
   cargo xtask test [ARGS]      set up, then run `cargo test` with ARGS";
 
 enum Command {
@@ -56,6 +58,7 @@ fn parse_setup(mut arguments: impl Iterator<Item = OsString>) -> Option<setup::O
     while let Some(argument) = arguments.next() {
         match argument.to_str()? {
             "--cuda" => options.cuda = true,
+            "--peers" => options.peers = true,
             // For the tests of the set-up, which must leave `.deps` of the checkout alone.
             "--into" => options.into = Some(arguments.next()?.into()),
             _ => return None,

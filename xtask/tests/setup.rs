@@ -17,6 +17,7 @@ use tempfile::TempDir;
 const PIP: &str = r#"
 case "$*" in
 --version | "-m pip --version") exit 0 ;;
+"-c "*) echo 3.11 && exit 0 ;;
 esac
 echo "$*" >>"$SCRATCH/pip.log"
 [ -d "$TMPDIR" ] || exit 9
@@ -245,6 +246,28 @@ fn cuda_replaces_cpu_and_is_kept_by_a_plain_set_up() {
     machine.setup(&[]).succeeds();
     machine.setup(&["--cuda"]).succeeds();
     assert_eq!(machine.pip_calls().len(), 4);
+}
+
+#[test]
+fn what_the_bench_compares_with_is_installed_when_it_is_asked_for() {
+    let machine = Machine::new();
+    machine.setup(&[]).succeeds();
+    assert!(!machine.deps("bench").exists());
+    machine.setup(&["--peers"]).succeeds();
+    let calls = machine.pip_calls();
+    assert_eq!(calls.len(), 3);
+    assert!(
+        calls[2].ends_with(" torch==2.13.0 jax==0.10.* numpy==2.*"),
+        "{calls:?}"
+    );
+    assert!(!calls[2].contains("--no-deps"));
+    let stamp = fs::read_to_string(machine.deps("bench/.complete")).unwrap();
+    assert!(stamp.contains("for Python 3.11"), "{stamp}");
+
+    machine.setup(&["--peers"]).succeeds();
+    assert_eq!(machine.pip_calls().len(), 3, "once is enough");
+    machine.without("python3");
+    machine.setup(&["--peers"]).fails_with(&["python3"]);
 }
 
 #[test]

@@ -9,9 +9,9 @@ mod libtorch;
 mod lock;
 mod output;
 mod own;
-mod peers;
 mod pip;
 mod platform;
+mod python_packages;
 mod system_packages;
 
 use std::path::{Path, PathBuf};
@@ -21,13 +21,15 @@ use crate::problem::Problem;
 use cmake::Cmake;
 use component::Component;
 use libtorch::Libtorch;
-use peers::Peers;
+use python_packages::PythonPackages;
 pub use system_packages::install_for_tests as install_system_packages;
 
 #[derive(Default)]
 pub struct Options {
     /// Whether libtorch must be able to use a GPU.
     pub cuda: bool,
+    /// Whether PyTorch and JAX for Python are wanted, which `runner bench --peers` compares with.
+    pub peers: bool,
     /// The folder to use in place of `.deps`.
     pub into: Option<PathBuf>,
 }
@@ -48,13 +50,12 @@ pub fn run_for_tests() -> Result<(), Problem> {
         return Err(problem);
     }
     let deps = place::deps();
-    match Peers::for_this_python() {
-        Some(peers) if !install::is_complete(&peers, &deps) => {
-            let _lock = lock::take(&deps)?;
-            install::install(&peers, &deps)
-        }
-        _ => Ok(()),
+    let packages = PythonPackages::for_tests();
+    if install::is_complete(&packages, &deps) {
+        return Ok(());
     }
+    let _lock = lock::take(&deps)?;
+    install::install(&packages, &deps)
 }
 
 /// Looks at everything that can be known beforehand, so that the user hears of it all at once.
@@ -86,6 +87,9 @@ fn missing(options: &Options, deps: &Path) -> Vec<Box<dyn Component>> {
     }
     if place::CMAKE.users_own().is_none() {
         components.push(Box::new(Cmake));
+    }
+    if options.peers {
+        components.push(Box::new(PythonPackages::for_bench()));
     }
     components.retain(|component| !install::is_complete(&**component, deps));
     components
