@@ -96,6 +96,13 @@ pub fn name(device: Device) -> String {
     }
 }
 
+/// What the processor calls itself.
+pub fn cpu() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,6 +30,11 @@ pub trait Energy {
         None
     }
 
+    /// Multiplications in the layers that U(x) takes for a row, for the count of operations in `runner bench`.
+    fn multiplications(&self) -> Option<u64> {
+        None
+    }
+
     /// E[∇_α U(x)] under the prior itself, one tensor per parameter, where it is known in closed form.
     fn prior_expectation(&self) -> Option<Vec<Tensor>> {
         None

@@ -73,6 +73,11 @@ impl FrozenEnergy for FrozenSum {
             add(gradients, &gradient, *weight);
         }
     }
+
+    fn engine(&self) -> String {
+        let engines: Vec<_> = self.0.iter().map(|(_, energy)| energy.engine()).collect();
+        engines.join(", ")
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ pub trait FrozenEnergy: Send + Sync {
     ///
     /// A point's numbers do not depend on what others it is evaluated with.
     fn evaluate(&self, points: &[f32], values: &mut [f32], gradients: &mut [f32]);
+
+    /// What it computes with, for the log.
+    fn engine(&self) -> String;
 }
 
 /// A frozen energy as samplers know energies, for one thread.

@@ -14,4 +14,9 @@ pub trait Generator {
 
     /// g(x) for each row: `[n, latent] → [n, data shape…]`, differentiable in x and β.
     fn generate(&self, x: &Tensor) -> Tensor;
+
+    /// Multiplications in the layers that g(x) takes for a row, for the count of operations in `runner bench`.
+    fn multiplications(&self) -> Option<u64> {
+        None
+    }
 }

@@ -7,6 +7,8 @@ use std::cell::Cell;
 pub struct GradientCount {
     pub energy: u64,
     pub generator: u64,
+    /// Of those, rows at which both networks also gave the gradients of their parameters.
+    pub with_parameters: u64,
 }
 
 impl GradientCount {
@@ -15,6 +17,7 @@ impl GradientCount {
         Self {
             energy: self.energy - earlier.energy,
             generator: self.generator - earlier.generator,
+            with_parameters: self.with_parameters - earlier.with_parameters,
         }
     }
 }
@@ -24,11 +27,12 @@ impl GradientCount {
 pub struct GradientCounter(Cell<GradientCount>);
 
 impl GradientCounter {
-    pub fn add(&self, energy: u64, generator: u64) {
+    pub fn add(&self, more: GradientCount) {
         let count = self.0.get();
         self.0.set(GradientCount {
-            energy: count.energy + energy,
-            generator: count.generator + generator,
+            energy: count.energy + more.energy,
+            generator: count.generator + more.generator,
+            with_parameters: count.with_parameters + more.with_parameters,
         });
     }
 

@@ -52,6 +52,8 @@
 //! ```
 
 mod algorithm;
+mod allocator;
+mod bench;
 mod cache_folder;
 mod chain_blocks;
 mod cli;

@@ -57,7 +57,19 @@ impl Model {
 
     /// Counts gradients of U that were taken past the model, as a sampler does.
     pub(crate) fn count_energy_gradients(&self, count: u64) {
-        self.gradients.add(count, 0);
+        self.gradients.add(GradientCount {
+            energy: count,
+            ..GradientCount::default()
+        });
+    }
+
+    /// Floating-point operations that so many gradients take in the layers of both networks, where these know: a row
+    /// takes two for each multiplication on the way forth, as many on the way back, and as many again for parameters.
+    pub(crate) fn operations(&self, count: GradientCount) -> Option<u64> {
+        let [energy, generator] = [self.energy.multiplications()?, self.generator.multiplications()?];
+        let GradientCount { with_parameters, .. } = count;
+        let passes = |rows: u64| 2 * rows + with_parameters;
+        Some(2 * (energy * passes(count.energy) + generator * passes(count.generator)))
     }
 
     /// Handles to all parameters: α, then β.
@@ -79,7 +91,15 @@ impl Model {
     /// φ and its gradients at rows `x` (`[n, latent]`) with data `y` (`[n, shape…]`).
     pub fn joint(&self, x: &Tensor, y: &Tensor, wanted: Wanted) -> Joint {
         let rows = x.size()[0] as u64;
-        self.gradients.add(rows, rows);
+        self.gradients.add(GradientCount {
+            energy: rows,
+            generator: rows,
+            with_parameters: if wanted == Wanted::LatentsAndParameters {
+                rows
+            } else {
+                0
+            },
+        });
         let x = gradient::leaf(x);
         // The graph is needed even where the caller has switched gradients off.
         let (prior, reconstruction, total) = tch::with_grad(|| {

@@ -8,6 +8,7 @@ use super::trained::arguments::{
     ComposeCommand, InterpolateCommand, ReconstructCommand, RunDirectory, SampleCommand, ScoreCommand,
 };
 use crate::Kind;
+use crate::bench::Part;
 use crate::recipe::Override;
 
 const EXIT_CODES: &str = "\
@@ -50,6 +51,8 @@ pub enum Command {
     Report(ReportArguments),
     /// Get the files of a data set: download, verify, unpack
     Fetch(FetchArguments),
+    /// Measure how fast this machine computes, as ratios within one run
+    Bench(BenchArguments),
 }
 
 impl Command {
@@ -207,6 +210,28 @@ pub struct FetchArguments {
     /// Where the files go [default: data/DATASET]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct BenchArguments {
+    /// What to measure [default: everything]
+    #[arg(value_enum, value_name = "PART")]
+    pub parts: Vec<Part>,
+    /// Have PyTorch and JAX do the same, once `./runner setup --peers` has installed them
+    #[arg(long)]
+    pub peers: bool,
+    /// How often everything is measured, in turn
+    #[arg(long, value_name = "ROUNDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
+    /// Threads of libtorch and of prior chains [default: libtorch's own choice]
+    #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// auto, cpu, cuda or cuda:i
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub device: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]

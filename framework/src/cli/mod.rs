@@ -1,6 +1,7 @@
 //! The command line: what a user types, and the exit codes that scripts rely on.
 
 mod arguments;
+mod bench;
 mod check;
 mod complete;
 mod describe;
@@ -25,7 +26,7 @@ use crate::recipe::{RecipeFolders, Request};
 use crate::registry::{Registry, RegistryError};
 use crate::run::{Diverged, Log};
 use crate::sweep::SweepError;
-use crate::{Recipe, RecipeError};
+use crate::{Recipe, RecipeError, allocator};
 use arguments::{Command, RecipeArguments};
 use misuse::Misuse;
 
@@ -87,6 +88,7 @@ impl Program {
 
 /// The whole program: parses the command line, runs, and returns the exit code.
 pub fn main(home: Home) -> ExitCode {
+    allocator::keep_freed_memory();
     let for_completion = home.clone();
     clap_complete::CompleteEnv::with_factory(move || complete::teach(Command::line(), &for_completion))
         .complete();
@@ -127,6 +129,7 @@ fn dispatch(command: Command, home: Home) -> anyhow::Result<ExitCode> {
         Command::Check(arguments) => check::check(&program, &arguments)?,
         Command::Particles(arguments) => particles::particles(&arguments)?,
         Command::Report(arguments) => report::report(&program, &arguments)?,
+        Command::Bench(arguments) => bench::bench(&program, &arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

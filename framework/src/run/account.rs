@@ -129,6 +129,7 @@ mod tests {
         let gradients = GradientCount {
             energy: 30,
             generator: 10,
+            with_parameters: 10,
         };
         let second = Duration::from_secs(1);
         for (done, steps) in [(0, 3), (2, 2)] {

@@ -65,7 +65,7 @@ impl Provenance {
             device: device::name(device),
             threads: tch::get_num_threads(),
             host: host(),
-            cpu: cpu(),
+            cpu: device::cpu(),
             command_line: std::env::args().collect(),
             folder: std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string()),
             recipe_hash,
@@ -129,12 +129,6 @@ fn host() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname");
     let name = kernel.or_else(|_| std::env::var("HOSTNAME"));
     name.map_or_else(|_| "unknown".into(), |name| name.trim().to_owned())
-}
-
-fn cpu() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -98,6 +98,14 @@ impl<'a> Run<'a> {
         for (name, value) in experiment.algorithm.constants() {
             tracing::info!("{name}: {}", value as f32);
         }
+        match experiment.model.energy.frozen() {
+            Some(frozen) => tracing::info!(
+                "prior chains: {}, {} threads",
+                frozen.engine(),
+                tch::get_num_threads()
+            ),
+            None => tracing::info!("prior chains: libtorch"),
+        }
         let mut tensorboard = TensorBoard::create(folder)?;
         let start = Moment { step: 0, epoch: 0 };
         match done {

@@ -143,15 +143,16 @@ struct Particles {
 
 impl Algorithm for Particles {
     fn step(&mut self, mut step: Step) -> anyhow::Result<Scalars> {
-        let k = step.number;
-        let warmup = self.config.warmup.clone().filter(|warmup| k <= warmup.steps);
-        let joint = match warmup {
-            Some(warmup) if k < warmup.steps => self.warm_up(&warmup, &mut step),
-            Some(_) => {
-                self.store.replicate();
+        let warmup = self.config.warmup.clone();
+        let joint = match warmup.filter(|warmup| step.number < warmup.steps) {
+            Some(warmup) => self.warm_up(&warmup, &mut step),
+            None => {
+                // Whether the clouds have grown is seen in them: an estimate of costs takes steps here and there.
+                if self.store.shape()[1] < self.config.particles {
+                    self.store.replicate();
+                }
                 self.move_particles(&mut step)
             }
-            None => self.move_particles(&mut step),
         };
 
         let mut scalars = Scalars::new();

@@ -63,6 +63,10 @@ impl Generator for LinearGenerator {
     fn generate(&self, x: &Tensor) -> Tensor {
         self.layer.forward(x).view(&self.shape[..])
     }
+
+    fn multiplications(&self) -> Option<u64> {
+        Some(self.layer.weight.numel() as u64)
+    }
 }
 
 inventory::submit! { Registration::of::<Linear>("linear") }

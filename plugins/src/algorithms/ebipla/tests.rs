@@ -145,6 +145,24 @@ fn warm_up_without_noise_takes_inner_steps_then_replicates_and_drifts() {
     }
 }
 
+/// Estimates of costs take steps here and there: one after the warm-up has all particles, whichever came before it.
+#[test]
+fn a_step_past_the_warm_up_has_all_particles() {
+    let mut bench = Bench::new(3, 3);
+    let mut algorithm = bench.build(Ebipla {
+        particles: 4,
+        warmup: Some(WarmUp {
+            steps: 5,
+            ..WarmUp::default()
+        }),
+        ..Ebipla::default()
+    });
+    for (k, particles) in [(2, 1), (9, 4), (30, 4)] {
+        bench.step(&mut *algorithm, k, &[0, 1, 2]);
+        assert_eq!(clouds(&*algorithm, k + 1)[0].len(), particles);
+    }
+}
+
 /// Every particle gets noise of variance 2hτ/L in every iteration, whether it is in the batch or not.
 ///
 /// A point that is never in a batch gets k increments: variance 2hτk/L exactly, with L = M/|B| = 2.5 fractional. One

@@ -5,7 +5,7 @@ use ebipla_framework::prelude::*;
 use tch::{Device, Kind};
 
 use super::MlpEnergy;
-use super::tiles::{Network, Weights};
+use super::tiles::{Network, Weights, instructions};
 use crate::linear_layer::LinearLayer;
 
 /// The weights laid out for tiles; `None` where they are not single-precision numbers in main memory.
@@ -22,6 +22,10 @@ pub fn freeze(energy: &MlpEnergy) -> Option<Network> {
 impl FrozenEnergy for Network {
     fn evaluate(&self, points: &[f32], values: &mut [f32], gradients: &mut [f32]) {
         self.value_and_gradient(points, values, gradients);
+    }
+
+    fn engine(&self) -> String {
+        format!("perceptron in tiles, {}", instructions())
     }
 }
 

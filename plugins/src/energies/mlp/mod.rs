@@ -117,6 +117,11 @@ impl Energy for MlpEnergy {
     fn frozen(&self) -> Option<Box<dyn FrozenEnergy>> {
         Some(Box::new(frozen::freeze(self)?))
     }
+
+    fn multiplications(&self) -> Option<u64> {
+        let layers = self.hidden.iter().chain([&self.last]);
+        Some(layers.map(|layer| layer.weight.numel() as u64).sum())
+    }
 }
 
 impl MlpEnergy {

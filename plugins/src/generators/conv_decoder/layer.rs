@@ -91,6 +91,19 @@ impl fmt::Display for ConvLayer {
     }
 }
 
+/// Multiplications that `layers` take for a latent of so many dimensions: each pixel puts a kernel for each pair of
+/// channels.
+pub fn multiplications(latent_dim: u32, layers: &[ConvLayer]) -> u64 {
+    let (mut channels, mut side, mut sum) = (u64::from(latent_dim), 1, 0);
+    for layer in layers {
+        let kernel = u64::from(layer.kernel * layer.kernel) * u64::from(layer.channels);
+        sum += (side * side) as u64 * channels * kernel;
+        channels = layer.channels.into();
+        side = layer.side_from(side);
+    }
+    sum
+}
+
 /// Channels, height and width of the images that `layers` make of a latent, or what is wrong with the layers.
 pub fn image_shape(layers: &[ConvLayer]) -> Result<[i64; 3], String> {
     let Some(last) = layers.last() else {
@@ -164,6 +177,13 @@ mod tests {
         };
         // Three pixels put kernels at 0, 3 and 6: 11 pixels, less 2 on each side.
         assert_eq!(image_shape(&[ConvLayer::opening(8, 3), strided]), Ok([2, 7, 7]));
+    }
+
+    /// By hand: 10 latents put 8 kernels of 7 × 7, then each of 49 pixels with 8 channels 4 kernels of 4 × 4.
+    #[test]
+    fn multiplications_by_hand() {
+        let layers = [ConvLayer::opening(8, 7), ConvLayer::doubling(4)];
+        assert_eq!(multiplications(10, &layers), 10 * 8 * 49 + 49 * 8 * 4 * 16);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use ebipla_framework::prelude::*;
 use tch::Kind;
 
 use super::initialisation::Initialisation;
-use super::layer::{ConvLayer, fitting, image_shape};
+use super::layer::{ConvLayer, fitting, image_shape, multiplications};
 use crate::activation::Nonlinearity;
 
 /// In which order the numbers of images lie in memory.
@@ -130,6 +130,13 @@ impl Generator for Network {
             );
         }
         images.to_kind(Kind::Float).tanh()
+    }
+
+    fn multiplications(&self) -> Option<u64> {
+        let Blueprint {
+            latent_dim, layers, ..
+        } = &self.blueprint;
+        Some(multiplications(*latent_dim, layers))
     }
 }
 

@@ -1,0 +1,82 @@
+//! Asks PyTorch and JAX to do the same work, by scripts in `benches/peers` with packages that a set-up installs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::stopwatch::median;
+
+/// Where scripts and packages are.
+pub struct Peers {
+    scripts: PathBuf,
+    packages: PathBuf,
+}
+
+/// What one peer found: seconds for each repetition, or why there are none.
+#[derive(Deserialize)]
+pub struct Answer {
+    peer: String,
+    #[serde(default)]
+    seconds: Vec<f64>,
+    #[serde(default)]
+    version: String,
+    error: Option<String>,
+}
+
+impl Answer {
+    pub fn name(&self) -> String {
+        format!("{} {}", self.version, self.peer).trim().to_owned()
+    }
+
+    pub fn median(&self) -> Result<f64, &str> {
+        match &self.error {
+            Some(error) => Err(error),
+            None => Ok(median(self.seconds.clone())),
+        }
+    }
+}
+
+impl Peers {
+    /// In the folder that the program was built from.
+    pub fn find(sources: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(sources) = sources else {
+            bail!("--peers needs the folder that this program was built from");
+        };
+        let peers = Self {
+            scripts: sources.join("benches/peers"),
+            packages: sources.join(".deps/bench"),
+        };
+        if !peers.packages.is_dir() {
+            bail!(
+                "--peers needs PyTorch and JAX for Python: `./runner setup --peers` installs them into {}",
+                peers.packages.display()
+            );
+        }
+        Ok(peers)
+    }
+
+    /// Has all peers do `task`; what they print besides goes where ours does.
+    pub fn ask(&self, script: &str, task: &Value) -> anyhow::Result<Vec<Answer>> {
+        let path = self.scripts.join(script);
+        let output = Command::new("python3")
+            .arg(&path)
+            .arg(task.to_string())
+            .env("PYTHONPATH", &self.packages)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .with_context(|| format!("starting python3 {}", path.display()))?;
+        if !output.status.success() {
+            bail!("python3 {} failed: {}", path.display(), output.status);
+        }
+        let answers = String::from_utf8_lossy(&output.stdout);
+        let answer = |line: &str| {
+            serde_json::from_str(line).with_context(|| format!("{} printed `{line}`", path.display()))
+        };
+        answers.lines().map(answer).collect()
+    }
+}
