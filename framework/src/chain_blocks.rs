@@ -1,12 +1,9 @@
 //! Runs chains on the CPU in blocks: one for each thread, which takes it through all steps without waiting for others.
 
-use std::thread;
-
 use tch::Tensor;
 
 use crate::frozen_energy::Thawed;
-use crate::panics::caught;
-use crate::{Chains, Draws, FrozenEnergy, PriorSampler, Scalars};
+use crate::{Chains, Draws, FrozenEnergy, PriorSampler, Scalars, worker_threads};
 
 /// Chains that are worth a thread: with fewer, the calls that a step takes are more than its work.
 const FEWEST: i64 = 64;
@@ -22,28 +19,13 @@ pub fn sample<S: PriorSampler + ?Sized>(
     let rows = start.size()[0];
     let threads = i64::from(tch::get_num_threads()).clamp(1, (rows / FEWEST).max(1));
     let block = (rows + threads - 1) / threads;
-    let run = |i: usize, start: Tensor| {
+    let found = worker_threads::run(start.split(block.max(1), 0), |i, start| {
         let _guard = tch::no_grad_guard();
         let mut draws = Draws::of_rows(key, i as u64 * block as u64);
         let rows = start.size()[0] as f64;
-        let chains = caught(|| sampler.sample(&Thawed::new(energy), start, &mut draws))?;
-        anyhow::Ok((rows, chains))
-    };
-    let mut blocks = start.split(block.max(1), 0).into_iter().enumerate();
-    let first = blocks.next();
-    let found: Vec<_> = thread::scope(|scope| {
-        let run = &run;
-        let others: Vec<_> = blocks
-            .map(|(i, start)| scope.spawn(move || run(i, start)))
-            .collect();
-        let first = first.map(|(i, start)| run(i, start));
-        let join = |other: thread::ScopedJoinHandle<'_, _>| {
-            let panicked = |_| Err(anyhow::anyhow!("a thread of prior chains panicked"));
-            other.join().unwrap_or_else(panicked)
-        };
-        first.into_iter().chain(others.into_iter().map(join)).collect()
-    });
-    let found = found.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+        let chains = sampler.sample(&Thawed::new(energy), start, &mut draws)?;
+        Ok((rows, chains))
+    })?;
     let last: Vec<_> = found
         .iter()
         .map(|(_, chains)| chains.last.shallow_clone())

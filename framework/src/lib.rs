@@ -96,6 +96,7 @@ mod sweep;
 mod task;
 #[cfg(test)]
 mod testing;
+mod worker_threads;
 
 pub use algorithm::{Algorithm, Clouds, Step};
 pub use cache_folder::cache_folder;
