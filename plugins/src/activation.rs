@@ -47,8 +47,9 @@ impl Nonlinearity {
         match self {
             Nonlinearity::Silu => z.silu(),
             Nonlinearity::Relu => z.relu(),
-            // tch's own leaky_relu fixes the slope to 0.01; PReLU is the same with the slope as a tensor.
-            Nonlinearity::LeakyRelu(slope) => z.prelu(&Tensor::full([1], slope, (z.kind(), z.device()))),
+            // tch's own leaky_relu fixes the slope to 0.01. Its derivative at z, which takes a slope, times z is the same,
+            // and libtorch differentiates that product in one pass.
+            Nonlinearity::LeakyRelu(slope) => z.detach().leaky_relu_backward(z, slope, false),
             Nonlinearity::Gelu => z.gelu("none"),
         }
     }
