@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use crate::{Joint, Model, Optimizer, Persistent, PriorChains, Random, Scalars};
+use crate::{Indices, Joint, Model, Optimizer, Persistent, PriorChains, Random, Scalars};
 
 /// A training algorithm. The runner owns the loop, the data order, the records and the clock.
 ///
@@ -24,8 +24,8 @@ pub trait Algorithm: Persistent {
 pub struct Step<'a> {
     /// The iteration k, counted from 0.
     pub number: u64,
-    /// The data indices of the batch (i64, on the CPU).
-    pub indices: &'a Tensor,
+    /// Which data points are in the batch.
+    pub indices: &'a Indices,
     /// The data points of the batch, on the run's device.
     pub data: &'a Tensor,
     pub model: &'a Model,
@@ -43,7 +43,7 @@ impl Step<'_> {
     /// `posterior` is φ at the batch's particles, where chains may start.
     pub fn sample_prior(&mut self, posterior: &Joint, scalars: &mut Scalars) -> anyhow::Result<Tensor> {
         let mut draws = self.random.stream("prior_sampler", self.number);
-        let count = self.indices.size()[0];
+        let count = self.indices.count();
         let chains = self
             .prior_chains
             .run(self.model, &posterior.x, count, &mut draws)?;
@@ -57,11 +57,10 @@ pub trait Clouds {
     /// Data points, particles of each, latent dimensions.
     fn shape(&self) -> [usize; 3];
 
-    /// A copy of the clouds of the data points `indices` (i64, on the CPU), with all noise that is due by iteration
-    /// `now`.
+    /// A copy of the clouds of the data points `indices`, with all noise that is due by iteration `now`.
     ///
     /// The algorithm's own state stays as it is: to be looked at must not change a run.
-    fn settled(&self, indices: &Tensor, now: u64, random: &mut Random) -> Tensor;
+    fn settled(&self, indices: &Indices, now: u64, random: &mut Random) -> Tensor;
 
     /// The raw step size of the particles.
     fn raw_step_size(&self) -> f64;

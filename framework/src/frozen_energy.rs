@@ -1,6 +1,6 @@
 //! An energy at fixed parameters, on plain numbers in main memory: what chains on the CPU run with.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 
 use tch::{Kind, Tensor};
 
@@ -43,28 +43,40 @@ impl<'a> Thawed<'a> {
     }
 }
 
+impl Thawed<'_> {
+    fn evaluate(&self, x: &Tensor) -> RefMut<'_, Buffers> {
+        let mut all = self.buffers.borrow_mut();
+        let Buffers {
+            points,
+            values,
+            gradients,
+        } = &mut *all;
+        points.resize(x.numel(), 0.0);
+        gradients.resize(x.numel(), 0.0);
+        values.resize(x.size()[0] as usize, 0.0);
+        x.to_kind(Kind::Float).contiguous().copy_data(points, x.numel());
+        self.frozen.evaluate(points, values, gradients);
+        all
+    }
+}
+
 impl Energy for Thawed<'_> {
     fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
     fn energy(&self, x: &Tensor) -> Tensor {
-        self.value_and_gradient(x).0
+        Tensor::from_slice(&self.evaluate(x).values).to_kind(x.kind())
     }
 
     fn value_and_gradient(&self, x: &Tensor) -> (Tensor, Tensor) {
-        let mut buffers = self.buffers.borrow_mut();
-        let Buffers {
-            points,
-            values,
-            gradients,
-        } = &mut *buffers;
-        points.resize(x.numel(), 0.0);
-        gradients.resize(x.numel(), 0.0);
-        values.resize(x.size()[0] as usize, 0.0);
-        x.to_kind(Kind::Float).contiguous().copy_data(points, x.numel());
-        self.frozen.evaluate(points, values, gradients);
+        let found = self.evaluate(x);
         let tensor = |numbers: &[f32]| Tensor::from_slice(numbers).to_kind(x.kind());
-        (tensor(values), tensor(gradients).view_as(x))
+        (tensor(&found.values), tensor(&found.gradients).view_as(x))
+    }
+
+    fn gradient(&self, x: &Tensor) -> Tensor {
+        let found = self.evaluate(x);
+        Tensor::from_slice(&found.gradients).to_kind(x.kind()).view_as(x)
     }
 }

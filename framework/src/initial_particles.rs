@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use anyhow::ensure;
-use tch::{Kind, Tensor};
 
 use crate::record::ParticleDump;
-use crate::{ParticleStore, Purpose, Scope};
+use crate::{Indices, ParticleStore, Purpose, Scope};
 
 impl ParticleStore {
     /// Clouds of `shape` to start a run with, `few` particles in each for now: those of a dump where one is given, else
@@ -65,12 +64,7 @@ impl ParticleStore {
             };
             let finite = i64::try_from(clouds.isfinite().all())? != 0;
             ensure!(finite, "{}: not all of its particles are finite", wrong());
-            let indices = Tensor::arange_start(
-                start as i64,
-                start as i64 + count,
-                (Kind::Int64, tch::Device::Cpu),
-            );
-            self.scatter(&indices, &clouds);
+            self.scatter(&Indices::range(start, count as usize), &clouds);
         }
         Ok(())
     }

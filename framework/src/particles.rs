@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use tch::{Device, Kind, Tensor};
 
-use crate::{Draws, Slot, Storage};
+use crate::{Draws, Indices, Slot, Storage};
 
 /// Numbers that are drawn or moved at once. Random numbers depend on it, so that it is the same however clouds are kept.
 const BLOCK: usize = 1 << 22;
@@ -68,21 +68,21 @@ impl ParticleStore {
     }
 
     /// Copies the clouds of the data points `indices`: `[n, particles, latent]`.
-    pub fn gather(&self, indices: &Tensor) -> Tensor {
+    pub fn gather(&self, indices: &Indices) -> Tensor {
         self.clouds
-            .index_select(0, &indices.to_device(self.clouds.device()))
+            .index_select(0, indices.on(self.clouds.device()))
             .to_device(self.model)
     }
 
     /// Puts clouds back.
-    pub fn scatter(&mut self, indices: &Tensor, clouds: &Tensor) {
-        for index in Vec::<i64>::try_from(indices).unwrap_or_default() {
+    pub fn scatter(&mut self, indices: &Indices, clouds: &Tensor) {
+        for index in Vec::<i64>::try_from(indices.on_cpu()).unwrap_or_default() {
             self.changed[index as usize] = true;
         }
         let device = self.clouds.device();
         let _ = self
             .clouds
-            .index_copy_(0, &indices.to_device(device), &clouds.to_device(device));
+            .index_copy_(0, indices.on(device), &clouds.to_device(device));
     }
 
     /// Copies the clouds of the data points `start..start + count`.
@@ -172,10 +172,8 @@ impl NoiseLedger {
     }
 
     /// How many iterations' noise each of `indices` has missed by `now`, shaped to scale clouds: `[n, 1, 1]`.
-    pub fn missed(&self, indices: &Tensor, now: u64) -> Tensor {
-        let applied = self
-            .applied
-            .index_select(0, &indices.to_device(self.applied.device()));
+    pub fn missed(&self, indices: &Indices, now: u64) -> Tensor {
+        let applied = self.applied.index_select(0, indices.on(self.applied.device()));
         let missed = (now as i64 - applied).clamp_min(0);
         missed.to_kind(Kind::Float).view([-1, 1, 1])
     }
@@ -186,10 +184,10 @@ impl NoiseLedger {
     }
 
     /// Notes that `indices` have all their noise up to `now`.
-    pub fn settle(&mut self, indices: &Tensor, now: u64) {
+    pub fn settle(&mut self, indices: &Indices, now: u64) {
         let _ = self
             .applied
-            .index_fill_(0, &indices.to_device(self.applied.device()), now as i64);
+            .index_fill_(0, indices.on(self.applied.device()), now as i64);
     }
 }
 
@@ -224,7 +222,7 @@ mod tests {
             let start = store.block(0, 7);
             store.scale(0.5);
             store.add_noise(0.1, draws);
-            let indices = Tensor::from_slice(&[6i64, 0, 3]);
+            let indices = Tensor::from_slice(&[6i64, 0, 3]).into();
             let batch = store.gather(&indices);
             store.scatter(&indices, &(&batch * 2.0));
             vec![start, batch, store.block(0, 7)]
@@ -254,17 +252,27 @@ mod tests {
         let mut store =
             ParticleStore::standard_normal([5, 2, 3], &mut draws, &mut Storage::on(Device::Cpu)).unwrap();
         let before = store.block(0, 5);
-        let indices = Tensor::from_slice(&[4i64, 1]);
-        assert!(store.gather(&indices).equal(&before.index_select(0, &indices)));
-        let ragged = Tensor::from_slice(&[2i64]);
-        store.scatter(&ragged, &Tensor::ones([1, 2, 3], tch::kind::FLOAT_CPU));
+        let indices: Indices = Tensor::from_slice(&[4i64, 1]).into();
+        assert!(
+            store
+                .gather(&indices)
+                .equal(&before.index_select(0, indices.on_cpu()))
+        );
+        store.scatter(
+            &Indices::range(2, 1),
+            &Tensor::ones([1, 2, 3], tch::kind::FLOAT_CPU),
+        );
         assert!(
             store
                 .block(2, 1)
                 .equal(&Tensor::ones([1, 2, 3], tch::kind::FLOAT_CPU))
         );
-        let others = Tensor::from_slice(&[0i64, 1, 3, 4]);
-        assert!(store.gather(&others).equal(&before.index_select(0, &others)));
+        let others: Indices = Tensor::from_slice(&[0i64, 1, 3, 4]).into();
+        assert!(
+            store
+                .gather(&others)
+                .equal(&before.index_select(0, others.on_cpu()))
+        );
     }
 
     #[test]

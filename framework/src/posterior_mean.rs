@@ -23,7 +23,7 @@ impl PosteriorMean {
         for step in 0..self.steps {
             let gradient = model.joint(&x, y, Wanted::Latents).latent;
             x -= gradient * self.step_size;
-            x += draws.normal_like(&x) * (2.0 * self.step_size).sqrt();
+            draws.add_normal(&mut x, (2.0 * self.step_size).sqrt());
             if step >= from {
                 sum += &x;
             }

@@ -30,6 +30,8 @@ pub struct Random {
 /// One stream.
 pub struct Draws<'a> {
     source: Source,
+    /// The noise that was last added to something, whose place the next one takes.
+    noise: Option<Tensor>,
     _random: PhantomData<&'a mut Random>,
 }
 
@@ -64,6 +66,7 @@ impl Random {
         tch::manual_seed(stream_seed(self.seed, name, index));
         Draws {
             source: Source::Torch(generator),
+            noise: None,
             _random: PhantomData,
         }
     }
@@ -93,6 +96,7 @@ impl Draws<'_> {
     pub(crate) fn of_rows(key: u64, first_row: u64) -> Self {
         Self {
             source: Source::Rows(RowStreams::new(key, first_row)),
+            noise: None,
             _random: PhantomData,
         }
     }
@@ -116,6 +120,21 @@ impl Draws<'_> {
         match &self.source {
             Source::Torch(_) => like.randn_like(),
             Source::Rows(_) => self.normal(&like.size(), like.device()).to_kind(like.kind()),
+        }
+    }
+
+    /// x ← x + scale·ξ with standard normal ξ, in place.
+    pub fn add_normal(&mut self, x: &mut Tensor, scale: f64) {
+        match &self.source {
+            Source::Torch(_) => {
+                let alike = |noise: &Tensor| {
+                    noise.size() == x.size() && noise.kind() == x.kind() && noise.device() == x.device()
+                };
+                let kept = self.noise.take().filter(alike);
+                let noise = self.noise.insert(kept.unwrap_or_else(|| x.empty_like()));
+                *x += noise.normal_(0.0, scale);
+            }
+            Source::Rows(_) => *x += self.normal_like(x) * scale,
         }
     }
 

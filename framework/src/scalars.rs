@@ -1,12 +1,19 @@
 //! Carries named numbers from where they arise to where they are recorded.
 
-use tch::Tensor;
+use tch::{Device, Kind, Tensor};
 
 /// Named numbers, left on their device until somebody reads them, so that computing never waits for recording.
 #[derive(Debug, Default)]
 pub struct Scalars {
-    entries: Vec<(String, Tensor)>,
+    entries: Vec<(String, Number)>,
     distributions: Vec<(String, Tensor)>,
+}
+
+#[derive(Debug)]
+enum Number {
+    /// A tensor with one element.
+    OnDevice(Tensor),
+    Known(f64),
 }
 
 impl Scalars {
@@ -17,12 +24,12 @@ impl Scalars {
 
     /// Adds a tensor with one element.
     pub fn add(&mut self, name: impl Into<String>, value: &Tensor) {
-        self.entries.push((name.into(), value.detach()));
+        self.entries.push((name.into(), Number::OnDevice(value.detach())));
     }
 
     /// Adds a plain number.
     pub fn add_number(&mut self, name: impl Into<String>, value: f64) {
-        self.entries.push((name.into(), Tensor::from(value)));
+        self.entries.push((name.into(), Number::Known(value)));
     }
 
     /// Adds numbers of which the distribution is of interest, such as the energies of all samples.
@@ -32,10 +39,13 @@ impl Scalars {
 
     /// Adds all of `other`, each name behind `prefix`.
     pub fn extend(&mut self, prefix: &str, other: Scalars) {
-        let renamed = |(name, value)| (format!("{prefix}{name}"), value);
-        self.entries.extend(other.entries.into_iter().map(renamed));
+        let renamed = |name: String| format!("{prefix}{name}");
+        let entries = other.entries.into_iter();
+        self.entries
+            .extend(entries.map(|(name, number)| (renamed(name), number)));
+        let distributions = other.distributions.into_iter();
         self.distributions
-            .extend(other.distributions.into_iter().map(renamed));
+            .extend(distributions.map(|(name, values)| (renamed(name), values)));
     }
 
     /// Means with weights over parts that have the same names, and the distributions of all parts together.
@@ -44,30 +54,49 @@ impl Scalars {
         let Some((mut total, mut sum)) = parts.next() else {
             return Self::new();
         };
-        for (_, value) in &mut sum.entries {
-            *value = &*value * total;
-        }
+        sum.scale(total);
         for (weight, part) in parts {
             total += weight;
-            for ((_, sum), (_, value)) in sum.entries.iter_mut().zip(part.entries) {
-                *sum = &*sum + value * weight;
+            for ((_, sum), (_, number)) in sum.entries.iter_mut().zip(part.entries) {
+                match (sum, number) {
+                    (Number::OnDevice(sum), Number::OnDevice(value)) => *sum = &*sum + value * weight,
+                    (Number::Known(sum), Number::Known(value)) => *sum += value * weight,
+                    // Parts are alike.
+                    _ => {}
+                }
             }
             for ((_, all), (_, more)) in sum.distributions.iter_mut().zip(part.distributions) {
                 *all = Tensor::cat(&[&*all, &more], 0);
             }
         }
-        for (_, value) in &mut sum.entries {
-            *value = &*value / total;
-        }
+        sum.scale(1.0 / total);
         sum
     }
 
-    /// Reads the numbers; this is where a GPU is waited for.
+    fn scale(&mut self, factor: f64) {
+        for (_, number) in &mut self.entries {
+            match number {
+                Number::OnDevice(value) => *value = &*value * factor,
+                Number::Known(value) => *value *= factor,
+            }
+        }
+    }
+
+    /// Reads the numbers; this is where a GPU is waited for, once for all of them.
     pub fn read(&self) -> Vec<(String, f64)> {
-        self.entries
-            .iter()
-            .map(|(name, value)| (name.clone(), value.double_value(&[])))
-            .collect()
+        let on_device = self.entries.iter().filter_map(|(_, number)| match number {
+            Number::OnDevice(value) => Some(value.to_kind(Kind::Double).reshape([1])),
+            Number::Known(_) => None,
+        });
+        let mut fetched = fetch(&on_device.collect::<Vec<_>>()).into_iter();
+        let entry = |(name, number): &(String, Number)| {
+            let value = match number {
+                Number::OnDevice(_) => fetched.next(),
+                Number::Known(value) => Some(*value),
+            };
+            (name.clone(), value.unwrap_or(f64::NAN))
+        };
+        self.entries.iter().map(entry).collect()
     }
 
     /// The distributions, still on their device.
@@ -75,5 +104,53 @@ impl Scalars {
         self.distributions
             .iter()
             .map(|(name, values)| (name.as_str(), values))
+    }
+}
+
+/// The numbers in tensors of one element each, copied together.
+fn fetch(tensors: &[Tensor]) -> Vec<f64> {
+    let Some(first) = tensors.first() else {
+        return Vec::new();
+    };
+    let device = first.device();
+    let together: Vec<_> = tensors.iter().map(|tensor| tensor.to_device(device)).collect();
+    let mut values = vec![0f64; tensors.len()];
+    Tensor::cat(&together, 0)
+        .to_device(Device::Cpu)
+        .copy_data(&mut values, tensors.len());
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scalars(value: f64) -> Scalars {
+        let mut scalars = Scalars::new();
+        scalars.add("single", &(Tensor::from(value as f32) * 2.0));
+        scalars.add_number("known", 10.0 * value);
+        scalars.add("double", &Tensor::from_slice(&[value]));
+        scalars
+    }
+
+    #[test]
+    fn numbers_are_read_in_their_order_whatever_their_type_and_shape() {
+        let mut all = Scalars::new();
+        all.extend("a/", scalars(0.1));
+        let expected = [
+            ("a/single", f64::from(0.2f32)),
+            ("a/known", 1.0),
+            ("a/double", 0.1),
+        ];
+        assert_eq!(all.read(), expected.map(|(name, value)| (name.to_owned(), value)));
+        assert!(Scalars::new().read().is_empty());
+    }
+
+    /// (1·2 + 3·4)/4 = 3.5.
+    #[test]
+    fn means_are_weighted() {
+        let mean = Scalars::averaged([(1.0, scalars(2.0)), (3.0, scalars(4.0))]);
+        let found: Vec<_> = mean.read().into_iter().map(|(_, value)| value).collect();
+        assert_eq!(found, [7.0, 35.0, 3.5]);
     }
 }

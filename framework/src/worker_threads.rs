@@ -4,7 +4,7 @@
 //! threads would need. So they are given the tasks. Operations of libtorch within a task then stay in its thread.
 
 use std::ffi::{c_uint, c_void};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::panics::caught;
@@ -52,6 +52,8 @@ type Region = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_voi
 #[cfg(unix)]
 #[allow(unsafe_code)]
 fn open_mp() -> Option<Region> {
+    use std::sync::OnceLock;
+
     use libloading::os::unix::Library;
 
     static REGION: OnceLock<Option<Region>> = OnceLock::new();
@@ -75,12 +77,22 @@ fn on_open_mp<F: Fn() + Sync>(region: Region, threads: usize, work: &F) {
         (unsafe { &*work.cast::<F>() })();
     }
     // Safety: `call` gets what it expects, from several threads, which `F` allows; nothing unwinds out of `work`.
-    unsafe { region(call::<F>, std::ptr::from_ref(work).cast_mut().cast(), threads as c_uint, 0) };
+    unsafe {
+        region(
+            call::<F>,
+            std::ptr::from_ref(work).cast_mut().cast(),
+            threads as c_uint,
+            0,
+        )
+    };
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -94,13 +106,16 @@ mod tests {
 
     #[test]
     fn tasks_run_at_once() {
-        // Each waits for the other.
-        let barrier = std::sync::Barrier::new(2);
-        let wait = |_, ()| {
-            barrier.wait();
-            Ok(())
-        };
-        run(vec![(); 2], wait).unwrap();
+        let arrived = AtomicU32::new(0);
+        let met = run(vec![(); 2], |_, ()| {
+            arrived.fetch_add(1, Ordering::SeqCst);
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while arrived.load(Ordering::SeqCst) < 2 && Instant::now() < deadline {
+                thread::yield_now();
+            }
+            Ok(arrived.load(Ordering::SeqCst))
+        });
+        assert_eq!(met.unwrap(), [2, 2], "each has seen the other");
     }
 
     #[test]

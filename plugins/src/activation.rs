@@ -54,13 +54,23 @@ impl Nonlinearity {
         }
     }
 
-    /// `upstream` times the derivative at `z`.
-    pub fn backward(self, z: &Tensor, upstream: &Tensor) -> Tensor {
+    /// The same, written to `out`.
+    pub fn apply_out(self, z: &Tensor, out: &Tensor) -> Tensor {
         match self {
-            Nonlinearity::Silu => z.silu_backward(upstream),
-            Nonlinearity::Relu => z.threshold_backward(upstream, 0.0),
-            Nonlinearity::LeakyRelu(slope) => z.leaky_relu_backward(upstream, slope, false),
-            Nonlinearity::Gelu => z.gelu_backward(upstream, "none"),
+            Nonlinearity::Silu => z.silu_out(out),
+            Nonlinearity::Relu => z.relu_out(out),
+            Nonlinearity::LeakyRelu(_) => self.backward_out(z, z, out),
+            Nonlinearity::Gelu => z.gelu_out(out, "none"),
+        }
+    }
+
+    /// `upstream` times the derivative at `z`, written to `out`.
+    pub fn backward_out(self, z: &Tensor, upstream: &Tensor, out: &Tensor) -> Tensor {
+        match self {
+            Nonlinearity::Silu => z.silu_backward_grad_input(out, upstream),
+            Nonlinearity::Relu => z.threshold_backward_grad_input(out, upstream, 0.0),
+            Nonlinearity::LeakyRelu(slope) => z.leaky_relu_backward_grad_input(out, upstream, slope, false),
+            Nonlinearity::Gelu => z.gelu_backward_grad_input(out, upstream, "none"),
         }
     }
 

@@ -58,7 +58,7 @@ impl Kinetic {
         let kept = (-self.friction * time).exp();
         let noise_scale = (self.temperature * (1.0 - kept * kept)).sqrt();
         *v *= kept;
-        *v += draws.normal_like(v) * noise_scale;
+        draws.add_normal(v, noise_scale);
     }
 
     fn obabo(

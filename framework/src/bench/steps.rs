@@ -281,7 +281,7 @@ impl CloudWork {
     fn step(&mut self) {
         self.done += 1;
         let mut draws = self.random.stream("batch", self.done);
-        let indices = draws.permutation(self.points).narrow(0, 0, self.batch);
+        let indices = draws.permutation(self.points).narrow(0, 0, self.batch).into();
         let mut x = self.store.gather(&indices);
         x += draws.normal_like(&x) * self.ledger.missed(&indices, self.done).sqrt();
         self.ledger.settle(&indices, self.done);

@@ -8,12 +8,12 @@ use anyhow::Context;
 use tch::Tensor;
 
 use crate::panics::caught;
-use crate::{Dataset, Random, Split};
+use crate::{Dataset, Indices, Random, Split};
 
 /// Data points of one step.
 pub struct Batch {
     /// Which training points they are.
-    pub indices: Tensor,
+    pub indices: Indices,
     /// The points, on the CPU.
     pub data: Tensor,
 }
@@ -64,7 +64,10 @@ impl Batches {
         let next = self.indices(k + 1, random);
         self.reader.ask(&next)?;
         self.ahead = Some((k + 1, next));
-        Ok(Batch { indices, data })
+        Ok(Batch {
+            indices: indices.into(),
+            data,
+        })
     }
 
     fn indices(&mut self, k: u64, random: &mut Random) -> Tensor {
@@ -189,7 +192,7 @@ mod tests {
             let mut seen = Vec::new();
             for (k, size) in [4, 4, 2].into_iter().enumerate() {
                 let batch = batches.get(epoch * 3 + k as u64, &mut random).unwrap();
-                assert_eq!(numbers(&batch.indices), numbers(&batch.data));
+                assert_eq!(numbers(batch.indices.on_cpu()), numbers(&batch.data));
                 assert_eq!(batch.data.size(), [size]);
                 seen.extend(numbers(&batch.data));
             }

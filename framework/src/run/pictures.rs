@@ -1,10 +1,10 @@
 //! Draws what can be seen of a model: a plane whole, images as grids.
 
-use tch::{Device, Kind, Tensor};
+use tch::Kind;
 
 use super::Experiment;
-use crate::Split;
 use crate::record::{Picture, draw_model, is_image, reconstruction_grid, sample_grid};
+use crate::{Indices, Split};
 
 /// Points that a picture of the plane shows.
 const POINTS: usize = 4000;
@@ -53,7 +53,7 @@ fn reconstructions(experiment: &Experiment, step: u64) -> anyhow::Result<Option<
         return Ok(None);
     };
     let data = experiment.dataset.first(Split::Train, RECONSTRUCTIONS)?;
-    let indices = Tensor::arange(data.size()[0], (Kind::Int64, Device::Cpu));
+    let indices = Indices::range(0, data.size()[0] as usize);
     let mut random = experiment.streams_for("figures");
     let clouds = clouds.settled(&indices, step, &mut random);
     let picture = reconstruction_grid(&experiment.model, &data, &clouds)?;

@@ -11,13 +11,13 @@
 use ebipla_framework::Wanted;
 use ebipla_framework::prelude::*;
 use serde_json::json;
-use tch::{Device, Kind};
+use tch::Kind;
 
 use super::ebipla::Ebipla;
 use super::ebipla_full::EbiplaFull;
 use super::ebipla_underdamped::EbiplaUnderdamped;
 use super::lebm::Lebm;
-use super::testing::{Bench, SIGMA, numbers};
+use super::testing::{Bench, SIGMA, all, numbers};
 use crate::kinetic::tests::exponential_variance;
 
 const POINTS: i64 = 400;
@@ -167,7 +167,7 @@ fn lebm_reaches_the_maximiser() {
 #[test]
 fn the_bench_has_its_chains_at_the_prior() {
     let mut bench = Bench::new(20_000, 20_000).with_chains();
-    let indices = Tensor::arange(20_000, (Kind::Int64, Device::Cpu));
+    let indices = all(20_000);
     let data = bench.data.shallow_clone();
     let mut step = bench.as_step(0, &indices, &data);
     let posterior = step.model.joint(&data, &data, Wanted::Latents);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Joint, NoiseLedger, ParticleStore, Random, Wanted};
+use ebipla_framework::{Clouds, DataFacts, Indices, Joint, NoiseLedger, ParticleStore, Random, Wanted};
 
 use super::parameter_step::update_parameters;
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -224,7 +224,7 @@ impl Particles {
             };
             let joint = joint_of_clouds(step.model, &x, step.data, wanted);
             x -= joint.latent.view_as(&x) * warmup.step_size;
-            x += draws.normal_like(&x) * noise_scale;
+            draws.add_normal(&mut x, noise_scale);
             first.get_or_insert(joint);
         }
         self.store.scatter(step.indices, &x);
@@ -235,7 +235,7 @@ impl Particles {
     }
 
     /// Adds to the clouds `x` of `indices` all noise that is due by iteration `now`.
-    fn settle(&mut self, x: &mut Tensor, indices: &Tensor, now: u64, draws: &mut Draws) {
+    fn settle(&mut self, x: &mut Tensor, indices: &Indices, now: u64, draws: &mut Draws) {
         let variance = self.ledger.missed(indices, now) * self.noise_variance();
         *x += draws.normal_like(x) * variance.sqrt();
         self.ledger.settle(indices, now);
@@ -256,13 +256,13 @@ impl Clouds for Particles {
         self.store.shape()
     }
 
-    fn settled(&self, indices: &Tensor, now: u64, random: &mut Random) -> Tensor {
+    fn settled(&self, indices: &Indices, now: u64, random: &mut Random) -> Tensor {
         let clouds = self.store.gather(indices);
         if self.config.noise == Noise::Eager {
             return clouds;
         }
         // Blocks of one dump differ in their first point, and so do their streams.
-        let first = indices.int64_value(&[0]) as u64;
+        let first = indices.on_cpu().int64_value(&[0]) as u64;
         let noise = random.stream("settled_clouds", first).normal_like(&clouds);
         clouds + noise * (self.ledger.missed(indices, now) * self.noise_variance()).sqrt()
     }

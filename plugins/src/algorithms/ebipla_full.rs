@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Joint, ParticleStore, Random, Wanted};
+use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, Random, Wanted};
 
 use super::parameter_step::{Gradients, PriorTerm, record};
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -87,7 +87,7 @@ impl Algorithm for AllParticles {
         let mut draws = step.random.stream("particles", step.number);
         let noise_variance = 2.0 * self.raw_step * self.config.temperature;
         x -= joint.latent.view_as(&x) * self.raw_step;
-        x += draws.normal_like(&x) * noise_variance.sqrt();
+        draws.add_normal(&mut x, noise_variance.sqrt());
         self.store.scatter(step.indices, &x);
 
         let _guard = tch::no_grad_guard();
@@ -140,7 +140,7 @@ impl Clouds for AllParticles {
         self.store.shape()
     }
 
-    fn settled(&self, indices: &Tensor, _: u64, _: &mut Random) -> Tensor {
+    fn settled(&self, indices: &Indices, _: u64, _: &mut Random) -> Tensor {
         self.store.gather(indices)
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Joint, ParticleStore, Random, Wanted};
+use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, Random, Wanted};
 
 use super::parameter_step::{Gradients, PriorTerm, record, update_parameters};
 use super::posterior::joint_of_clouds;
@@ -214,7 +214,7 @@ impl Clouds for MovingParticles {
         self.positions.shape()
     }
 
-    fn settled(&self, indices: &Tensor, _: u64, _: &mut Random) -> Tensor {
+    fn settled(&self, indices: &Indices, _: u64, _: &mut Random) -> Tensor {
         self.positions.gather(indices)
     }
 

@@ -85,12 +85,12 @@ impl ShortRuns {
     fn sample_posterior(&self, step: &mut Step) -> Tensor {
         let noise_scale = (2.0 * self.raw_step * self.config.temperature).sqrt();
         let mut draws = step.random.stream("posterior", step.number);
-        let shape = [step.indices.size()[0], step.model.generator.latent_dim()];
+        let shape = [step.indices.count(), step.model.generator.latent_dim()];
         let mut x = draws.normal(&shape, step.data.device());
         for _ in 0..self.config.posterior_steps {
             let joint = step.model.joint(&x, step.data, Wanted::Latents);
             x -= joint.latent * self.raw_step;
-            x += draws.normal_like(&x) * noise_scale;
+            draws.add_normal(&mut x, noise_scale);
         }
         x
     }
@@ -101,7 +101,7 @@ inventory::submit! { Registration::of::<Lebm>("lebm") }
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, all_close, numbers};
+    use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, all, all_close, numbers};
     use ebipla_framework::Random;
     use tch::{Device, Kind};
 
@@ -163,7 +163,7 @@ mod tests {
                 ..Lebm::default()
             },
         };
-        let indices = Tensor::arange(n, (Kind::Int64, Device::Cpu));
+        let indices = all(n as usize);
         let data = bench.data.shallow_clone();
         let found = runs.sample_posterior(&mut bench.as_step(0, &indices, &data));
         let kept = (1.0 - h * (1.0 + f64::from(W * W) / (SIGMA * SIGMA))).powi(2);

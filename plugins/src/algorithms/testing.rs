@@ -3,7 +3,7 @@
 
 use ebipla_framework::prelude::*;
 use ebipla_framework::{
-    DataFacts, Method, Model, Optimizer, OptimizerConfig, PriorChains, PriorChainsSection, Random,
+    DataFacts, Indices, Method, Model, Optimizer, OptimizerConfig, PriorChains, PriorChainsSection, Random,
 };
 use tch::{Device, Kind};
 
@@ -167,13 +167,13 @@ impl Bench {
 
     /// Step k on the data points `indices`; returns the numbers that it reports.
     pub fn step(&mut self, algorithm: &mut dyn Algorithm, k: u64, indices: &[i64]) -> Vec<(String, f64)> {
-        let indices = Tensor::from_slice(indices);
-        let data = self.data.index_select(0, &indices);
+        let indices: Indices = Tensor::from_slice(indices).into();
+        let data = self.data.index_select(0, indices.on_cpu());
         algorithm.step(self.as_step(k, &indices, &data)).unwrap().read()
     }
 
     /// What an algorithm is given in step k.
-    pub fn as_step<'a>(&'a mut self, k: u64, indices: &'a Tensor, data: &'a Tensor) -> Step<'a> {
+    pub fn as_step<'a>(&'a mut self, k: u64, indices: &'a Indices, data: &'a Tensor) -> Step<'a> {
         Step {
             number: k,
             indices,
@@ -202,8 +202,8 @@ pub fn numbers(matrix: &Tensor) -> Vec<Vec<f64>> {
 }
 
 /// The indices of so many data points.
-pub fn all(points: usize) -> Tensor {
-    Tensor::arange(points as i64, (Kind::Int64, Device::Cpu))
+pub fn all(points: usize) -> Indices {
+    Indices::range(0, points)
 }
 
 /// The particles of all data points as plain numbers, `[point][particle][dimension]`.

@@ -42,10 +42,11 @@ impl Langevin {
         let noise_scale = (2.0 * self.step_size * self.temperature).sqrt();
         let mut x = start.copy();
         let mut gradient = x.zeros_like();
+        let minus_step = Tensor::full([1], -self.step_size, (x.kind(), x.device()));
         for _ in 0..self.steps {
             gradient = energy.gradient(&x);
-            x -= drift(&gradient) * self.step_size;
-            x += draws.normal_like(&x) * noise_scale;
+            let _ = x.addcmul_(&drift(&gradient), &minus_step);
+            draws.add_normal(&mut x, noise_scale);
         }
         let statistics = statistics(start, &x, &energy.energy(&x), &gradient);
         Ok(Chains { last: x, statistics })

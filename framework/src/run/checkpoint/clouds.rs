@@ -11,8 +11,8 @@ use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
-use crate::ParticleStore;
 use crate::record::{blocks, plain_numbers};
+use crate::{Indices, ParticleStore};
 
 /// A header that is longer is none of ours.
 const LONGEST_HEADER: u64 = 1 << 16;
@@ -104,15 +104,19 @@ fn load_all(store: &mut ParticleStore, path: &Path) -> anyhow::Result<()> {
         let mut numbers = vec![0f32; count * shape[1] * shape[2]];
         file.read_exact(bytemuck::cast_slice_mut(&mut numbers))?;
         let size = [count, shape[1], shape[2]].map(|n| n as i64);
-        let indices = Tensor::arange_start(start as i64, (start + count) as i64, (Kind::Int64, Device::Cpu));
-        store.scatter(&indices, &Tensor::from_slice(&numbers).view(size));
+        store.scatter(
+            &Indices::range(start, count),
+            &Tensor::from_slice(&numbers).view(size),
+        );
     }
     Ok(())
 }
 
 fn save_some(store: &ParticleStore, changed: &[i64], path: &Path) -> anyhow::Result<()> {
     let indices = Tensor::from_slice(changed);
-    let clouds = store.gather(&indices).to_device(Device::Cpu);
+    let clouds = store
+        .gather(&indices.shallow_clone().into())
+        .to_device(Device::Cpu);
     Ok(Tensor::write_safetensors(
         &[("indices", indices), ("clouds", clouds)],
         path,
@@ -143,7 +147,7 @@ fn load_some(store: &mut ParticleStore, path: &Path) -> anyhow::Result<()> {
         i64::try_from(inside)? != 0,
         "it has clouds of data points that are not there"
     );
-    store.scatter(&indices, &clouds);
+    store.scatter(&indices.into(), &clouds);
     Ok(())
 }
 
@@ -170,7 +174,7 @@ mod tests {
         let mut own = store(1);
         save("particles", &mut own, &one, None).unwrap();
         let some = Tensor::from_slice(&[2i64, 5]);
-        own.scatter(&some, &Tensor::ones([2, 4, 3], (Kind::Float, Device::Cpu)));
+        own.scatter(&some.into(), &Tensor::ones([2, 4, 3], (Kind::Float, Device::Cpu)));
         save("particles", &mut own, &two, Some(&one)).unwrap();
         let mut other = store(2);
         load("particles", &mut other, &two).unwrap();

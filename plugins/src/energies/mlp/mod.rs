@@ -1,11 +1,16 @@
 //! A multi-layer perceptron as energy, with its gradient by hand.
 
 mod affine;
+mod buffers;
 mod frozen;
 mod tiles;
 
+use std::cell::{RefCell, RefMut};
+
+use buffers::Buffers;
 use ebipla_framework::FrozenEnergy;
 use ebipla_framework::prelude::*;
+use tch::Kind;
 
 use crate::activation::{Activation, Nonlinearity, SLOPE};
 use crate::linear_layer::LinearLayer;
@@ -28,6 +33,17 @@ pub struct Mlp {
     /// Adds ½‖x‖²/s² with this s to the energy; null adds nothing. [latent units]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     tilt: Option<f64>,
+    /// What prior chains on a CPU evaluate it with.
+    engine: Engine,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Engine {
+    /// Kernels of our own, which keep a few points in the cache through all layers.
+    Tiles,
+    /// libtorch, as on a GPU: the same law, slower, with other random numbers.
+    Libtorch,
 }
 
 impl Default for Mlp {
@@ -38,6 +54,7 @@ impl Default for Mlp {
             activation: Activation::LeakyRelu,
             slope: SLOPE,
             tilt: None,
+            engine: Engine::Tiles,
         }
     }
 }
@@ -70,10 +87,14 @@ impl Plugin for Mlp {
         let last = layers.remove(layers.len() - 1);
         Ok(Box::new(MlpEnergy {
             nonlinearity: self.activation.with_slope(self.slope),
+            tilt: self
+                .tilt
+                .map(|s| Tensor::full([1], 1.0 / (s * s), (Kind::Float, scope.device))),
             config: self,
             parameters,
             hidden: layers,
             last,
+            buffers: RefCell::default(),
         }))
     }
 }
@@ -84,6 +105,10 @@ struct MlpEnergy {
     parameters: Parameters,
     hidden: Vec<LinearLayer>,
     last: LinearLayer,
+    /// 1/s².
+    tilt: Option<Tensor>,
+    /// Kept from one gradient to the next.
+    buffers: RefCell<Option<Buffers>>,
 }
 
 impl Energy for MlpEnergy {
@@ -101,21 +126,24 @@ impl Energy for MlpEnergy {
     /// Backpropagation written out: less than half the time of autograd, which also records the parameters.
     fn value_and_gradient(&self, x: &Tensor) -> (Tensor, Tensor) {
         let _guard = tch::no_grad_guard();
-        let (features, before_activation) = self.features(x);
-        (
-            self.head(&features, x),
-            self.backward(x, &features, &before_activation),
-        )
+        let mut buffers = self.buffers_for(x);
+        self.forward(x, &mut buffers);
+        let value = self.head(&buffers.given, x);
+        (value, self.backward(x, &mut buffers))
     }
 
     fn gradient(&self, x: &Tensor) -> Tensor {
         let _guard = tch::no_grad_guard();
-        let (features, before_activation) = self.features(x);
-        self.backward(x, &features, &before_activation)
+        let mut buffers = self.buffers_for(x);
+        self.forward(x, &mut buffers);
+        self.backward(x, &mut buffers)
     }
 
     fn frozen(&self) -> Option<Box<dyn FrozenEnergy>> {
-        Some(Box::new(frozen::freeze(self)?))
+        match self.config.engine {
+            Engine::Tiles => Some(Box::new(frozen::freeze(self)?)),
+            Engine::Libtorch => None,
+        }
     }
 
     fn multiplications(&self) -> Option<u64> {
@@ -125,16 +153,22 @@ impl Energy for MlpEnergy {
 }
 
 impl MlpEnergy {
-    /// The last hidden layer's output, and every hidden layer's value before its activation.
-    fn features(&self, x: &Tensor) -> (Tensor, Vec<Tensor>) {
-        let mut features = x.shallow_clone();
-        let mut before_activation = Vec::with_capacity(self.hidden.len());
-        for layer in &self.hidden {
-            let z = layer.forward(&features);
-            features = self.nonlinearity.apply(&z);
-            before_activation.push(z);
+    fn buffers_for(&self, x: &Tensor) -> RefMut<'_, Buffers> {
+        RefMut::map(self.buffers.borrow_mut(), |kept| {
+            let fitting = kept.take().filter(|buffers| buffers.fit(x));
+            kept.insert(
+                fitting.unwrap_or_else(|| Buffers::new(x, self.hidden.len(), self.config.hidden.into())),
+            )
+        })
+    }
+
+    /// Leaves the last hidden layer's features in `buffers`.
+    fn forward(&self, x: &Tensor, buffers: &mut Buffers) {
+        for (i, (layer, z)) in self.hidden.iter().zip(&mut buffers.before_activation).enumerate() {
+            let given = if i == 0 { x } else { &buffers.given };
+            *z = layer.bias.addmm_out(z, given, &layer.weight.tr());
+            buffers.given = self.nonlinearity.apply_out(z, &buffers.given);
         }
-        (features, before_activation)
     }
 
     /// The last layer, and the tilt.
@@ -146,14 +180,26 @@ impl MlpEnergy {
         }
     }
 
-    fn backward(&self, x: &Tensor, features: &Tensor, before_activation: &[Tensor]) -> Tensor {
-        let mut upstream = self.last.weight.expand_as(features);
-        for (layer, z) in self.hidden.iter().zip(before_activation).rev() {
-            upstream = self.nonlinearity.backward(z, &upstream).matmul(&layer.weight);
+    fn backward(&self, x: &Tensor, buffers: &mut Buffers) -> Tensor {
+        let Buffers {
+            before_activation,
+            given,
+            upstream,
+        } = buffers;
+        let mut gradient = self.last.weight.shallow_clone();
+        for (i, (layer, z)) in self.hidden.iter().zip(before_activation).enumerate().rev() {
+            *given = self
+                .nonlinearity
+                .backward_out(z, &gradient.expand_as(given), given);
+            gradient = match i {
+                // The caller's to keep.
+                0 => given.matmul(&layer.weight),
+                _ => given.matmul_out(upstream, &layer.weight),
+            };
         }
-        match self.config.tilt {
-            Some(s) => upstream + x / (s * s),
-            None => upstream,
+        match &self.tilt {
+            Some(tilt) => gradient.addcmul_(x, tilt),
+            None => gradient,
         }
     }
 }
@@ -169,7 +215,7 @@ mod tests {
 
     use super::*;
     use ebipla_framework::{Random, gradient};
-    use tch::{Device, Kind};
+    use tch::Device;
 
     fn build(config: Mlp, latent_dim: i64) -> Box<dyn Energy> {
         let mut random = Random::new(3);
@@ -202,6 +248,7 @@ mod tests {
                     activation,
                     slope: 0.3,
                     tilt,
+                    ..Mlp::default()
                 };
                 let energy = build(config, 5);
                 let x = Random::new(1).stream("x", 0).normal(&[40, 5], Device::Cpu);

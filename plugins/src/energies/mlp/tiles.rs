@@ -174,7 +174,9 @@ impl<S: Simd, const VECTORS: usize> Tile<S, VECTORS> {
         for (i, (layer, slopes)) in network.hidden.iter().zip(&mut self.slopes).enumerate() {
             let input = if i == 0 { &self.points } else { &self.current };
             let then = Then::Activate(network.activation, slopes);
-            layer.forward.apply::<S, VECTORS>(simd, input, &mut self.next, then);
+            layer
+                .forward
+                .apply::<S, VECTORS>(simd, input, &mut self.next, then);
             std::mem::swap(&mut self.current, &mut self.next);
         }
     }
