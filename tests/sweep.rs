@@ -6,6 +6,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -272,9 +273,24 @@ const SLOW: [&str; 6] = [
     "record.checkpoint.every=20",
 ];
 
-/// Starts a sweep of runs that take a while, two at a time, and waits until both have made some steps.
-fn slow_sweep(scratch: &Scratch) -> Child {
-    let child = scratch
+/// A sweep of which two members are in the middle, held there until [`Held::go_on`]: however fast the machine is, neither
+/// is done before what the test does to them.
+struct Held {
+    sweep: Child,
+    members: Vec<u32>,
+}
+
+impl Held {
+    fn go_on(&self) {
+        for member in &self.members {
+            send("-CONT", *member);
+        }
+    }
+}
+
+/// Starts a sweep, two members at a time, and holds each of the first two once it has made some steps.
+fn slow_sweep(scratch: &Scratch) -> Held {
+    let sweep = scratch
         .command()
         .args(SWEEP)
         .args(["--jobs", "2"])
@@ -283,28 +299,30 @@ fn slow_sweep(scratch: &Scratch) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    wait("two members on their way", || {
-        let far = |folder: &PathBuf| walk(&folder.join("checkpoints")).len() > 3;
-        folder(scratch).join("sweep.json").exists()
-            && member_folders(scratch)
-                .iter()
-                .filter(|folder| far(folder))
-                .count()
-                >= 2
+    wait("the plan", || folder(scratch).join("sweep.json").exists());
+    let hold = |member: &PathBuf| {
+        wait("a checkpoint", || walk(&member.join("checkpoints")).len() > 3);
+        let process = process_of(scratch, member);
+        send("-STOP", process);
+        process
+    };
+    let folders = member_folders(scratch);
+    let members = thread::scope(|scope| {
+        let holding: Vec<_> = folders[..2]
+            .iter()
+            .map(|member| scope.spawn(|| hold(member)))
+            .collect();
+        holding.into_iter().map(|held| held.join().unwrap()).collect()
     });
-    child
+    Held { sweep, members }
 }
 
 fn wait(what: &str, done: impl Fn() -> bool) {
     let start = Instant::now();
     while !done() {
         assert!(start.elapsed() < Duration::from_secs(120), "waiting for {what}");
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
-}
-
-fn signal(child: &Child, name: &str) {
-    send(name, child.id());
 }
 
 fn send(signal: &str, process: u32) {
@@ -313,6 +331,17 @@ fn send(signal: &str, process: u32) {
         .status()
         .unwrap();
     assert!(sent.success());
+}
+
+/// Whether a signal waits for a process that is held.
+fn is_told(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let waiting = status
+        .lines()
+        .filter_map(|line| line.strip_prefix("ShdPnd:").or(line.strip_prefix("SigPnd:")));
+    waiting
+        .map(str::trim)
+        .any(|signals| signals.contains(|digit| digit != '0'))
 }
 
 /// The process that works in a member's folder: other tests have members of the same name elsewhere.
@@ -352,9 +381,11 @@ fn whole(scratch: &Scratch, (particles, seed): (&str, &str)) -> PathBuf {
 #[test]
 fn a_killed_sweep_takes_its_members_with_it_and_all_of_them_resume() {
     let scratch = Scratch::with_small();
-    let mut child = slow_sweep(&scratch);
-    signal(&child, "-KILL");
-    child.wait().unwrap();
+    let mut held = slow_sweep(&scratch);
+    // Before, since the system hangs up on stopped processes whose parent has gone.
+    held.go_on();
+    send("-KILL", held.sweep.id());
+    held.sweep.wait().unwrap();
     let running =
         |folder: &Path| fs::File::open(folder.join(".lock")).is_ok_and(|lock| lock.try_lock().is_err());
     wait("members to stop", || {
@@ -369,11 +400,15 @@ fn a_killed_sweep_takes_its_members_with_it_and_all_of_them_resume() {
 #[test]
 fn an_interrupted_sweep_stops_after_checkpoints_and_resumes() {
     let scratch = Scratch::with_small();
-    let mut child = slow_sweep(&scratch);
+    let mut held = slow_sweep(&scratch);
     let second = sweep(&scratch, &[&["--resume"], &SLOW[..]].concat());
     second.refused(&["another process runs the sweep"]);
-    signal(&child, "-INT");
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    send("-INT", held.sweep.id());
+    wait("the members to hear of it", || {
+        held.members.iter().all(|member| is_told(*member))
+    });
+    held.go_on();
+    assert_eq!(held.sweep.wait().unwrap().code(), Some(130));
     let states = states(&scratch);
     assert_eq!(
         states.iter().filter(|state| *state == "interrupted").count(),
@@ -386,12 +421,11 @@ fn an_interrupted_sweep_stops_after_checkpoints_and_resumes() {
 #[test]
 fn a_killed_member_is_shown_at_once_and_the_others_go_on() {
     let scratch = Scratch::with_small();
-    let child = slow_sweep(&scratch);
-    let first = member_folders(&scratch)[0].clone();
-    send("-KILL", process_of(&scratch, &first));
+    let mut held = slow_sweep(&scratch);
+    send("-KILL", held.members.remove(0));
     wait("the killed member", || states(&scratch)[0] == "killed");
-    let code = child.wait_with_output().unwrap().status.code();
-    assert_eq!(code, Some(1));
+    held.go_on();
+    assert_eq!(held.sweep.wait().unwrap().code(), Some(1));
     assert_eq!(states(&scratch), ["killed", "finished", "finished", "finished"]);
     ends_like_one_that_was_not_stopped(&scratch);
 }
