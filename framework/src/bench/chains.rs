@@ -27,7 +27,7 @@ impl Energy for Autograd<'_> {
     }
 }
 
-const COLUMNS: [&str; 3] = ["ms a step", "× products", "GFLOP/s"];
+const COLUMNS: [&str; 4] = ["ms a step", "GFLOP/s", "× products", "× in use"];
 
 /// One table for each energy, and one for the samplers.
 pub fn measure(settings: &Settings, peers: Option<&Peers>) -> anyhow::Result<Vec<Table>> {
@@ -93,10 +93,11 @@ impl Bench {
         Some(4.0 * energy as f64 * self.chains as f64)
     }
 
-    /// A row of the table for something that takes so many seconds a step, where the products take `limit`.
-    fn row(&self, seconds: f64, limit: f64) -> Vec<Option<f64>> {
+    /// A row of the table for something that takes so many seconds a step: its ratios are to what others take.
+    fn row(&self, seconds: f64, others: &[f64]) -> Vec<Option<f64>> {
         let rate = self.operations().map(|operations| operations / seconds / 1e9);
-        vec![Some(seconds * 1e3), Some(seconds / limit), rate]
+        let ratios = others.iter().map(|other| Some(seconds / other));
+        [Some(seconds * 1e3), rate].into_iter().chain(ratios).collect()
     }
 }
 
@@ -124,9 +125,10 @@ fn engines(settings: &Settings, recipe: Recipe, peers: Option<&Peers>) -> anyhow
     let steps = bench.gradients as f64;
     let seconds = race(&mut contenders, settings.rounds)?;
     let limit = seconds[0] / steps;
+    let in_use = seconds[seconds.len() - 1] / steps;
     let mut table = Table::new(title, &COLUMNS);
     for (contender, seconds) in contenders.iter().zip(&seconds) {
-        table.row(&contender.name, bench.row(seconds / steps, limit));
+        table.row(&contender.name, bench.row(seconds / steps, &[limit, in_use]));
     }
     if let Some(last) = contenders.last() {
         table.note(format!("In use here: {}.", last.name));
@@ -149,7 +151,7 @@ fn engines(settings: &Settings, recipe: Recipe, peers: Option<&Peers>) -> anyhow
     });
     for answer in peers.ask("chains.py", &task)? {
         match answer.median() {
-            Ok(seconds) => table.row(answer.name(), bench.row(seconds, limit)),
+            Ok(seconds) => table.row(answer.name(), bench.row(seconds, &[limit, in_use])),
             Err(why) => table.note(format!("{}: {why}", answer.name())),
         }
     }
@@ -158,7 +160,7 @@ fn engines(settings: &Settings, recipe: Recipe, peers: Option<&Peers>) -> anyhow
 
 /// Every sampler with its own defaults on the energy of the synthetic experiments.
 fn samplers(settings: &Settings) -> anyhow::Result<Table> {
-    let mut table = Table::new("Prior samplers on swiss_roll, by gradient", &COLUMNS);
+    let mut table = Table::new("Prior samplers on swiss_roll, by gradient", &COLUMNS[..3]);
     for plugin in settings.registry.of_kind(Kind::PriorSampler) {
         let changes = [("prior_sampler.name", plugin.name.to_owned())];
         let bench = Bench::new(settings, settings.recipe("swiss_roll", &changes)?)?;
@@ -171,8 +173,8 @@ fn samplers(settings: &Settings) -> anyhow::Result<Table> {
             Contender::new(plugin.name, || bench.in_use()),
         ];
         let seconds = race(&mut contenders, settings.rounds)?;
-        let steps = bench.gradients as f64;
-        table.row(plugin.name, bench.row(seconds[1] / steps, seconds[0] / steps));
+        let [limit, own] = [0, 1].map(|i| seconds[i] / bench.gradients as f64);
+        table.row(plugin.name, bench.row(own, &[limit]));
     }
     Ok(table)
 }

@@ -51,8 +51,9 @@ const ROWS: [Row; 3] = [
 /// Images of a batch on a CPU, which would take minutes for a step of the paper's 128 on the larger sets.
 const CPU_BATCH: usize = 32;
 
-const COLUMNS: [&str; 6] = [
+const COLUMNS: [&str; 7] = [
     "s a step",
+    "× one pass",
     "GFLOP",
     "GFLOP/s",
     "× limit",
@@ -139,13 +140,14 @@ fn table(
         row.recipe, row.images
     );
     let mut table = Table::new(title, &COLUMNS);
-    let lebm_seconds = seconds[0];
+    let [lebm_seconds, one_pass, of_particles] = [0, 2, 3].map(|i| seconds[i]);
     for (i, (run, seconds)) in runs.iter().zip(&seconds).enumerate() {
         let operations = run.operations();
         table.row(
             run.name,
             vec![
                 Some(*seconds),
+                Some(seconds / one_pass),
                 operations.map(|operations| operations / 1e9),
                 operations.map(|operations| operations / seconds / 1e9),
                 operations.map(|operations| seconds * limit / operations),
@@ -154,7 +156,7 @@ fn table(
             ],
         );
     }
-    table.row(last, vec![seconds.last().copied()]);
+    table.row(last, vec![Some(of_particles), Some(of_particles / one_pass)]);
     for run in &runs {
         table.note(run.evaluations(batch));
     }
@@ -165,7 +167,7 @@ fn table(
     if let Some(peers) = peers {
         for answer in peers.ask("step.py", &runs[2].task(settings, row, batch))? {
             match answer.median() {
-                Ok(seconds) => table.row(answer.name(), vec![Some(seconds)]),
+                Ok(seconds) => table.row(answer.name(), vec![Some(seconds), Some(seconds / one_pass)]),
                 Err(why) => table.note(format!("{}: {why}", answer.name())),
             }
         }

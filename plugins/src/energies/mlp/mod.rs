@@ -123,7 +123,7 @@ impl Energy for MlpEnergy {
         self.head(&features, x)
     }
 
-    /// Backpropagation written out: less than half the time of autograd, which also records the parameters.
+    /// Backpropagation written out: faster than autograd, which also records the parameters.
     fn value_and_gradient(&self, x: &Tensor) -> (Tensor, Tensor) {
         let _guard = tch::no_grad_guard();
         let mut buffers = self.buffers_for(x);

@@ -237,3 +237,65 @@ impl<S: Simd, const VECTORS: usize> Tile<S, VECTORS> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A little of everything: blocks and tiles that are not full.
+    fn network(activation: Nonlinearity) -> Network {
+        let mut seed = 1u32;
+        let mut numbers = |count: usize| -> Vec<f32> {
+            let next = |_| {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (seed >> 8) as f32 / (1 << 24) as f32 - 0.5
+            };
+            (0..count).map(next).collect()
+        };
+        let mut weights = |outputs: usize, inputs: usize| Weights {
+            weight: numbers(outputs * inputs),
+            bias: numbers(outputs),
+        };
+        let hidden = [weights(17, 3), weights(17, 17)];
+        Network::new(3, &hidden, weights(1, 17), activation, 0.5)
+    }
+
+    fn evaluate<S: Simd>(simd: S, network: &Network, points: &[f32]) -> Vec<f32> {
+        let (mut values, mut gradients) = (vec![0.0; points.len() / 3], vec![0.0; points.len()]);
+        simd.vectorize(Pass {
+            network,
+            points,
+            values: &mut values,
+            gradients: &mut gradients,
+        });
+        [values, gradients].concat()
+    }
+
+    /// They round fused products differently, to 2⁻²⁴ of sums of at most 20 numbers below 2.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn instruction_sets_agree() {
+        let points: Vec<_> = (0..3 * 70).map(|i| (i % 13) as f32 / 4.0 - 1.5).collect();
+        for activation in [
+            Nonlinearity::Silu,
+            Nonlinearity::Relu,
+            Nonlinearity::LeakyRelu(0.2),
+            Nonlinearity::Gelu,
+        ] {
+            let network = network(activation);
+            let expected = evaluate(pulp::Scalar, &network, &points);
+            let found = [
+                pulp::x86::V3::try_new().map(|simd| evaluate(simd, &network, &points)),
+                pulp::x86::V4::try_new().map(|simd| evaluate(simd, &network, &points)),
+            ];
+            for found in found.into_iter().flatten() {
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert!(
+                        (found - expected).abs() < 2e-5,
+                        "{activation:?}: {found} {expected}"
+                    );
+                }
+            }
+        }
+    }
+}
