@@ -17,7 +17,11 @@ use tempfile::TempDir;
 const PIP: &str = r#"
 case "$*" in
 --version | "-m pip --version") exit 0 ;;
-"-c "*) echo 3.11 && exit 0 ;;
+"-c "*)
+    echo "$*" >>"$SCRATCH/python.log"
+    echo 3.11
+    exit 0
+    ;;
 esac
 echo "$*" >>"$SCRATCH/pip.log"
 [ -d "$TMPDIR" ] || exit 9
@@ -253,6 +257,10 @@ fn what_the_bench_compares_with_is_installed_when_it_is_asked_for() {
     let machine = Machine::new();
     machine.setup(&[]).succeeds();
     assert!(!machine.deps("bench").exists());
+    assert!(
+        !machine.path("python.log").exists(),
+        "its version is asked for only where it matters"
+    );
     machine.setup(&["--peers"]).succeeds();
     let calls = machine.pip_calls();
     assert_eq!(calls.len(), 3);
