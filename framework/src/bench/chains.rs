@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
+use tch::Tensor;
 
 use super::Settings;
 use super::cases::made_up;
@@ -12,7 +13,6 @@ use super::stopwatch::{Contender, race};
 use super::table::Table;
 use crate::run::Setup;
 use crate::{Chains, Energy, Kind, Parameters, PriorSampler, Purpose, Recipe};
-use tch::Tensor;
 
 /// An energy whose gradient nobody has written down.
 struct Autograd<'a>(&'a dyn Energy);
@@ -149,12 +149,9 @@ fn engines(settings: &Settings, recipe: Recipe, peers: Option<&Peers>) -> anyhow
         "threads": settings.threads,
         "repeats": settings.rounds,
     });
-    for answer in peers.ask("chains.py", &task)? {
-        match answer.median() {
-            Ok(seconds) => table.row(answer.name(), bench.row(seconds, &[limit, in_use])),
-            Err(why) => table.note(format!("{}: {why}", answer.name())),
-        }
-    }
+    peers.add_to(&mut table, "chains.py", &task, |seconds| {
+        bench.row(seconds, &[limit, in_use])
+    })?;
     Ok(table)
 }
 

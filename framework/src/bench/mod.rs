@@ -13,8 +13,6 @@ mod steps;
 mod stopwatch;
 mod table;
 
-use std::path::Path;
-
 use clap::ValueEnum;
 
 pub use cases::Settings;
@@ -34,17 +32,12 @@ pub enum Part {
     Records,
 }
 
-/// Measures one part; `scratch` is a folder on a disk with room for particles.
-pub fn measure(
-    part: Part,
-    settings: &Settings,
-    peers: Option<&Peers>,
-    scratch: &Path,
-) -> anyhow::Result<Vec<Table>> {
+/// Measures one part.
+pub fn measure(part: Part, settings: &Settings, peers: Option<&Peers>) -> anyhow::Result<Vec<Table>> {
     match part {
         Part::Chains => chains::measure(settings, peers),
         Part::Steps => steps::measure(settings, peers),
-        Part::Growth => growth::measure(settings, scratch),
+        Part::Growth => growth::measure(settings),
         Part::Records => records::measure(settings),
     }
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::stopwatch::median;
+use super::table::Table;
 
 /// Where scripts and packages are.
 pub struct Peers {
@@ -17,7 +18,7 @@ pub struct Peers {
 
 /// What one peer found: seconds for each repetition, or why there are none.
 #[derive(Deserialize)]
-pub struct Answer {
+struct Answer {
     peer: String,
     #[serde(default)]
     seconds: Vec<f64>,
@@ -27,11 +28,11 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub fn name(&self) -> String {
+    fn name(&self) -> String {
         format!("{} {}", self.version, self.peer).trim().to_owned()
     }
 
-    pub fn median(&self) -> Result<f64, &str> {
+    fn median(&self) -> Result<f64, &str> {
         match &self.error {
             Some(error) => Err(error),
             None => Ok(median(self.seconds.clone())),
@@ -58,8 +59,25 @@ impl Peers {
         Ok(peers)
     }
 
-    /// Has all peers do `task`; what they print besides goes where ours does.
-    pub fn ask(&self, script: &str, task: &Value) -> anyhow::Result<Vec<Answer>> {
+    /// Has all peers do `task`, and adds a row of what `numbers` makes of its seconds for each to `table`.
+    pub fn add_to(
+        &self,
+        table: &mut Table,
+        script: &str,
+        task: &Value,
+        numbers: impl Fn(f64) -> Vec<Option<f64>>,
+    ) -> anyhow::Result<()> {
+        for answer in self.ask(script, task)? {
+            match answer.median() {
+                Ok(seconds) => table.row(answer.name(), numbers(seconds)),
+                Err(why) => table.note(format!("{}: {why}", answer.name())),
+            }
+        }
+        Ok(())
+    }
+
+    /// What all peers answer; what they print besides goes where ours does.
+    fn ask(&self, script: &str, task: &Value) -> anyhow::Result<Vec<Answer>> {
         let path = self.scripts.join(script);
         let output = Command::new("python3")
             .arg(&path)

@@ -48,7 +48,7 @@ const ROWS: [Row; 3] = [
     },
 ];
 
-/// Images of a batch on a CPU, which would take minutes for a step of the paper's 128 on the larger sets.
+/// Images of a batch on a CPU, which would take minutes to measure steps of the paper's 128 on the larger sets.
 const CPU_BATCH: usize = 32;
 
 const COLUMNS: [&str; 7] = [
@@ -165,12 +165,10 @@ fn table(
         limit / 1e9
     ));
     if let Some(peers) = peers {
-        for answer in peers.ask("step.py", &runs[2].task(settings, row, batch))? {
-            match answer.median() {
-                Ok(seconds) => table.row(answer.name(), vec![Some(seconds), Some(seconds / one_pass)]),
-                Err(why) => table.note(format!("{}: {why}", answer.name())),
-            }
-        }
+        let task = runs[2].task(settings, row, batch);
+        peers.add_to(&mut table, "step.py", &task, |seconds| {
+            vec![Some(seconds), Some(seconds / one_pass)]
+        })?;
     }
     Ok(table)
 }

@@ -1,7 +1,5 @@
 //! `runner bench`: how fast this machine computes.
 
-use std::path::Path;
-
 use clap::ValueEnum;
 use serde_json::json;
 
@@ -48,7 +46,7 @@ pub fn bench(program: &Program, arguments: &BenchArguments) -> anyhow::Result<()
     }
     let mut tables = Vec::new();
     for part in parts {
-        for table in bench::measure(*part, &settings, peers.as_ref(), Path::new(""))? {
+        for table in bench::measure(*part, &settings, peers.as_ref())? {
             if !arguments.json {
                 print(&format!("\n{}", table.to_text()))?;
             }
