@@ -60,7 +60,7 @@ pub trait Clouds {
     /// A copy of the clouds of the data points `indices`, with all noise that is due by iteration `now`.
     ///
     /// The algorithm's own state stays as it is: to be looked at must not change a run.
-    fn settled(&self, indices: &Indices, now: u64, random: &mut Random) -> Tensor;
+    fn settled(&self, indices: &Indices, now: u64) -> Tensor;
 
     /// The raw step size of the particles.
     fn raw_step_size(&self) -> f64;

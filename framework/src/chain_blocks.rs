@@ -15,13 +15,13 @@ pub fn sample<S: PriorSampler + ?Sized>(
     start: &Tensor,
     draws: &mut Draws,
 ) -> anyhow::Result<Chains> {
-    let key = draws.key();
+    let key = draws.branch();
     let rows = start.size()[0];
     let threads = i64::from(tch::get_num_threads()).clamp(1, (rows / FEWEST).max(1));
     let block = (rows + threads - 1) / threads;
     let found = worker_threads::run(start.split(block.max(1), 0), |i, start| {
         let _guard = tch::no_grad_guard();
-        let mut draws = Draws::of_rows(key, i as u64 * block as u64);
+        let mut draws = Draws::of_chains(key, i as u64 * block as u64);
         let rows = start.size()[0] as f64;
         let chains = sampler.sample(&Thawed::new(energy), start, &mut draws)?;
         Ok((rows, chains))

@@ -27,9 +27,11 @@ pub fn gradients(output: &Tensor, inputs: &[Tensor]) -> Vec<Tensor> {
         .collect()
 }
 
-/// `x` cut off from whatever graph it came from, ready to be differentiated with respect to.
+/// A copy of `x` outside of any graph, ready to be differentiated with respect to.
+///
+/// It is a copy so that whatever is kept of it stays as it is when the caller moves `x` in place.
 pub fn leaf(x: &Tensor) -> Tensor {
-    x.detach().set_requires_grad(true)
+    x.detach().copy().set_requires_grad(true)
 }
 
 /// √(Σ‖g‖²) over all of `gradients`, left on their device.

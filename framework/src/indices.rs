@@ -23,6 +23,12 @@ impl Indices {
         self.host.size()[0]
     }
 
+    /// The numbers themselves.
+    pub fn numbers(&self) -> Vec<u64> {
+        let numbers = Vec::<i64>::try_from(&self.host).expect("a vector of i64");
+        numbers.into_iter().map(|number| number as u64).collect()
+    }
+
     /// The numbers as i64 on the CPU.
     pub fn on_cpu(&self) -> &Tensor {
         &self.host

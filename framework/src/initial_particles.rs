@@ -16,8 +16,8 @@ impl ParticleStore {
         dump: Option<&Path>,
         scope: &mut Scope,
     ) -> anyhow::Result<Self> {
-        let mut draws = scope.random.stream("particle_initialisation", 0);
-        let mut store = Self::few_standard_normal(few, shape, &mut draws, &mut scope.storage)?;
+        let draws = scope.random.stream("particle_initialisation", 0);
+        let mut store = Self::few_standard_normal(few, shape, draws, &mut scope.storage)?;
         match dump {
             // What is restored does not start anew, and its dump may be gone.
             Some(path) if scope.purpose != Purpose::Restore => store.take_from(path, scope.purpose)?,

@@ -18,6 +18,8 @@ pub struct Model {
 }
 
 /// Values and gradients of φ(x, y) = U_α(x) + V_β(x, y) from one forward and backward pass.
+///
+/// Nothing here shares memory with what the caller has: it stays as it is when the caller moves its particles.
 pub struct Joint {
     /// The rows x.
     pub x: Tensor,

@@ -1,17 +1,17 @@
 //! Stores one cloud of particles per data point, gathered and scattered by data index.
 
 use anyhow::ensure;
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Tensor};
 
-use crate::{Draws, Indices, Slot, Storage};
+use crate::{Draws, Indices, Storage};
 
-/// Numbers that are drawn or moved at once. Random numbers depend on it, so that it is the same however clouds are kept.
+/// Numbers that are drawn or moved at once.
 const BLOCK: usize = 1 << 22;
 
 /// The clouds X^{1:M, 1:N}: `[data points, particles, latent]`.
 ///
-/// They are kept where the [`Storage`] says, and are handed out and taken back on the model's device. All random numbers
-/// are drawn there too, so that where they are kept changes none.
+/// They are kept where the [`Storage`] says, and are handed out and taken back on the model's device. The random numbers
+/// of a cloud belong to its data point, so that where it is kept changes none.
 pub struct ParticleStore {
     /// Has place for all particles, also while there are few.
     room: Tensor,
@@ -24,11 +24,7 @@ pub struct ParticleStore {
 
 impl ParticleStore {
     /// Clouds drawn from N(0, I).
-    pub fn standard_normal(
-        shape: [usize; 3],
-        draws: &mut Draws,
-        storage: &mut Storage,
-    ) -> anyhow::Result<Self> {
+    pub fn standard_normal(shape: [usize; 3], draws: Draws, storage: &mut Storage) -> anyhow::Result<Self> {
         Self::few_standard_normal(shape[1], shape, draws, storage)
     }
 
@@ -38,7 +34,7 @@ impl ParticleStore {
     pub fn few_standard_normal(
         few: usize,
         shape: [usize; 3],
-        draws: &mut Draws,
+        draws: Draws,
         storage: &mut Storage,
     ) -> anyhow::Result<Self> {
         let [points, particles, latent_dim] = shape;
@@ -55,8 +51,8 @@ impl ParticleStore {
             model: storage.model_device(),
             changed: vec![true; points],
         };
-        for mut block in store.blocks() {
-            block.copy_(&draws.normal(&block.size(), store.model));
+        for (first, mut block) in store.blocks() {
+            block.copy_(&draws.normal_block(first, &block.size(), Device::Cpu));
         }
         Ok(store)
     }
@@ -76,7 +72,7 @@ impl ParticleStore {
 
     /// Puts clouds back.
     pub fn scatter(&mut self, indices: &Indices, clouds: &Tensor) {
-        for index in Vec::<i64>::try_from(indices.on_cpu()).unwrap_or_default() {
+        for index in indices.numbers() {
             self.changed[index as usize] = true;
         }
         let device = self.clouds.device();
@@ -93,10 +89,10 @@ impl ParticleStore {
     }
 
     /// Adds `scale`·ξ to every particle.
-    pub fn add_noise(&mut self, scale: f64, draws: &mut Draws) {
-        for mut block in self.blocks() {
-            let noise = draws.normal(&block.size(), self.model) * scale;
-            let _ = block.g_add_(&noise.to_device(block.device()));
+    pub fn add_noise(&mut self, scale: f64, draws: Draws) {
+        for (first, mut block) in self.blocks() {
+            let noise = draws.normal_block(first, &block.size(), block.device());
+            let _ = block.g_add_(&(noise * scale));
         }
     }
 
@@ -111,9 +107,9 @@ impl ParticleStore {
         let times = self.room.size()[1] / self.clouds.size()[1];
         let few = std::mem::replace(&mut self.clouds, self.room.shallow_clone());
         let all = self.blocks();
-        let few = few.split(all[0].size()[0], 0);
+        let few = few.split(all[0].1.size()[0], 0);
         // From the last: what a block grows over has been moved by then.
-        for (few, mut all) in few.iter().zip(all).rev() {
+        for (few, (_, mut all)) in few.iter().zip(all).rev() {
             all.copy_(&few.repeat([1, times, 1]));
         }
     }
@@ -146,48 +142,13 @@ impl ParticleStore {
         Ok(())
     }
 
-    /// Views of all clouds, some data points each, all of which are about to change.
-    fn blocks(&mut self) -> Vec<Tensor> {
+    /// Views of all clouds, some data points each after the number of the first, all of which are about to change.
+    fn blocks(&mut self) -> Vec<(usize, Tensor)> {
         self.changed.fill(true);
         let [_, particles, latent_dim] = self.shape();
         let points = (BLOCK / (particles * latent_dim)).max(1);
-        self.clouds.split(points as i64, 0)
-    }
-}
-
-/// For each data point, the iteration up to which its noise has been applied.
-///
-/// A particle outside the batch receives nothing but Gaussian increments, so that the sum of what it missed can be
-/// added once, when it is next needed: same law, a fraction of the random numbers.
-pub struct NoiseLedger {
-    applied: Tensor,
-}
-
-impl NoiseLedger {
-    /// All noise up to iteration `now` has been applied to all `points`, or none is due before it.
-    pub fn settled(points: usize, now: u64, device: Device) -> Self {
-        Self {
-            applied: Tensor::full([points as i64], now as i64, (Kind::Int64, device)),
-        }
-    }
-
-    /// How many iterations' noise each of `indices` has missed by `now`, shaped to scale clouds: `[n, 1, 1]`.
-    pub fn missed(&self, indices: &Indices, now: u64) -> Tensor {
-        let applied = self.applied.index_select(0, indices.on(self.applied.device()));
-        let missed = (now as i64 - applied).clamp_min(0);
-        missed.to_kind(Kind::Float).view([-1, 1, 1])
-    }
-
-    /// For a [`crate::Persistent`] that has a ledger.
-    pub fn slot(&mut self) -> Slot<'_> {
-        Slot::Tensor(&mut self.applied)
-    }
-
-    /// Notes that `indices` have all their noise up to `now`.
-    pub fn settle(&mut self, indices: &Indices, now: u64) {
-        let _ = self
-            .applied
-            .index_fill_(0, indices.on(self.applied.device()), now as i64);
+        let blocks = self.clouds.split(points as i64, 0).into_iter().enumerate();
+        blocks.map(|(i, block)| (i * points, block)).collect()
     }
 }
 
@@ -203,11 +164,11 @@ mod tests {
 
     /// The same work on clouds in memory and in a file must leave the same bits.
     #[track_caller]
-    fn same_in_memory_and_file(work: impl Fn(&mut Storage, &mut Draws) -> Vec<Tensor>) {
+    fn same_in_memory_and_file(work: impl Fn(&mut Storage, &mut Random) -> Vec<Tensor>) {
         let folder = tempfile::tempdir().unwrap();
         let mut in_file = Storage::on(Device::Cpu).with_budget(0.0, folder.path());
-        let [memory, file] = [&mut Storage::on(Device::Cpu), &mut in_file]
-            .map(|storage| work(storage, &mut Random::new(5).stream("clouds", 0)));
+        let [memory, file] =
+            [&mut Storage::on(Device::Cpu), &mut in_file].map(|storage| work(storage, &mut Random::new(5)));
         assert_eq!(memory.len(), file.len());
         for (memory, file) in memory.iter().zip(&file) {
             assert!(memory.equal(file));
@@ -216,12 +177,13 @@ mod tests {
 
     #[test]
     fn clouds_are_drawn_and_moved_alike_in_memory_and_in_a_file() {
-        same_in_memory_and_file(|storage, draws| {
-            let mut store = ParticleStore::standard_normal(SHAPE, draws, storage).unwrap();
+        same_in_memory_and_file(|storage, random| {
+            let start = random.stream("clouds", 0);
+            let mut store = ParticleStore::standard_normal(SHAPE, start, storage).unwrap();
             assert_eq!(store.blocks().len(), 3);
             let start = store.block(0, 7);
             store.scale(0.5);
-            store.add_noise(0.1, draws);
+            store.add_noise(0.1, random.stream("noise", 0));
             let indices = Tensor::from_slice(&[6i64, 0, 3]).into();
             let batch = store.gather(&indices);
             store.scatter(&indices, &(&batch * 2.0));
@@ -232,11 +194,11 @@ mod tests {
     #[test]
     fn noise_reaches_every_block_with_its_scale() {
         let mut random = Random::new(6);
-        let mut draws = random.stream("clouds", 0);
         let mut store =
-            ParticleStore::standard_normal(SHAPE, &mut draws, &mut Storage::on(Device::Cpu)).unwrap();
+            ParticleStore::standard_normal(SHAPE, random.stream("clouds", 0), &mut Storage::on(Device::Cpu))
+                .unwrap();
         let before = store.block(0, 7);
-        store.add_noise(0.1, &mut draws);
+        store.add_noise(0.1, random.stream("noise", 0));
         let noise = store.block(0, 7) - before;
         for point in 0..7 {
             // 1.4 million numbers: five standard errors of their standard deviation are 5/√(2·1.4e6) = 0.3 %.
@@ -248,9 +210,9 @@ mod tests {
     #[test]
     fn batches_come_and_go_by_data_index() {
         let mut random = Random::new(7);
-        let mut draws = random.stream("clouds", 0);
+        let start = random.stream("clouds", 0);
         let mut store =
-            ParticleStore::standard_normal([5, 2, 3], &mut draws, &mut Storage::on(Device::Cpu)).unwrap();
+            ParticleStore::standard_normal([5, 2, 3], start, &mut Storage::on(Device::Cpu)).unwrap();
         let before = store.block(0, 5);
         let indices: Indices = Tensor::from_slice(&[4i64, 1]).into();
         assert!(
@@ -277,8 +239,9 @@ mod tests {
 
     #[test]
     fn few_particles_are_repeated_in_place() {
-        same_in_memory_and_file(|storage, draws| {
-            let mut store = ParticleStore::few_standard_normal(4, SHAPE, draws, storage).unwrap();
+        same_in_memory_and_file(|storage, random| {
+            let start = random.stream("clouds", 0);
+            let mut store = ParticleStore::few_standard_normal(4, SHAPE, start, storage).unwrap();
             let few = store.block(0, 7);
             assert_eq!(few.size()[1], 4);
             store.replicate();
@@ -292,8 +255,8 @@ mod tests {
     #[test]
     fn few_particles_must_divide_all() {
         let mut random = Random::new(8);
-        let mut draws = random.stream("clouds", 0);
+        let start = random.stream("clouds", 0);
         let mut storage = Storage::on(Device::Cpu);
-        assert!(ParticleStore::few_standard_normal(4, [1, 6, 1], &mut draws, &mut storage).is_err());
+        assert!(ParticleStore::few_standard_normal(4, [1, 6, 1], start, &mut storage).is_err());
     }
 }

@@ -85,23 +85,24 @@ impl PriorChains {
     /// The first `count` chains, new ones among them where there are not as many yet.
     fn first_kept(&self, count: i64, noise: &Tensor) -> Tensor {
         match &self.kept {
-            Some(kept) if kept.size()[0] >= count => kept.narrow(0, 0, count),
+            Some(kept) if kept.size()[0] >= count => kept.narrow_copy(0, 0, count),
             Some(kept) => Tensor::cat(
                 &[kept, &noise.narrow(0, kept.size()[0], count - kept.size()[0])],
                 0,
             ),
-            None => noise.shallow_clone(),
+            None => noise.copy(),
         }
     }
 
-    /// A ragged batch moves the first chains only; the others stay where they are.
+    /// A ragged batch moves the first chains only; the others stay where they are. What is kept is a copy, since an
+    /// algorithm may change its samples in place.
     fn keep(&mut self, last: &Tensor) {
         let moved = last.size()[0];
         self.kept = Some(match &self.kept {
             Some(kept) if kept.size()[0] > moved => {
                 Tensor::cat(&[last, &kept.narrow(0, moved, kept.size()[0] - moved)], 0)
             }
-            _ => last.to_kind(Kind::Float),
+            _ => last.detach().to_kind(Kind::Float).copy(),
         });
     }
 }

@@ -24,7 +24,9 @@ impl Scalars {
 
     /// Adds a tensor with one element.
     pub fn add(&mut self, name: impl Into<String>, value: &Tensor) {
-        self.entries.push((name.into(), Number::OnDevice(value.detach())));
+        // A copy, since the caller may change its tensor in place before this one is read.
+        self.entries
+            .push((name.into(), Number::OnDevice(value.detach().copy())));
     }
 
     /// Adds a plain number.
@@ -34,7 +36,7 @@ impl Scalars {
 
     /// Adds numbers of which the distribution is of interest, such as the energies of all samples.
     pub fn add_distribution(&mut self, name: impl Into<String>, values: &Tensor) {
-        self.distributions.push((name.into(), values.detach()));
+        self.distributions.push((name.into(), values.detach().copy()));
     }
 
     /// Adds all of `other`, each name behind `prefix`.

@@ -12,7 +12,7 @@ use super::products;
 use super::stopwatch::{Contender, race};
 use super::table::Table;
 use crate::run::Experiment;
-use crate::{NoiseLedger, ParticleStore, Purpose, Random, Recipe, Storage};
+use crate::{LazyNoise, ParticleStore, Purpose, Random, Recipe, Storage};
 
 /// A data set of the runtime table: the recipe, images in it, their side, and the paper's LEBM seconds over EBIPLA's.
 struct Row {
@@ -256,7 +256,7 @@ fn layers(experiment: &Experiment) -> Vec<[i64; 4]> {
 /// them back.
 struct CloudWork {
     store: ParticleStore,
-    ledger: NoiseLedger,
+    noise: LazyNoise,
     batch: i64,
     points: i64,
     random: Random,
@@ -267,10 +267,10 @@ impl CloudWork {
     fn new(device: Device, shape: [usize; 3], batch: usize) -> anyhow::Result<Self> {
         let mut random = Random::new(0);
         let store =
-            ParticleStore::standard_normal(shape, &mut random.stream("bench", 0), &mut Storage::on(device))?;
+            ParticleStore::standard_normal(shape, random.stream("bench", 0), &mut Storage::on(device))?;
         Ok(Self {
             store,
-            ledger: NoiseLedger::settled(shape[0], 0, device),
+            noise: LazyNoise::new(shape[0], 0, shape[0].div_ceil(batch) as u64, "noise", &random),
             batch: batch as i64,
             points: shape[0] as i64,
             random,
@@ -280,11 +280,18 @@ impl CloudWork {
 
     fn step(&mut self) {
         self.done += 1;
-        let mut draws = self.random.stream("batch", self.done);
-        let indices = draws.permutation(self.points).narrow(0, 0, self.batch).into();
+        let indices = self
+            .random
+            .stream("batch", self.done)
+            .permutation(self.points)
+            .narrow(0, 0, self.batch)
+            .into();
         let mut x = self.store.gather(&indices);
-        x += draws.normal_like(&x) * self.ledger.missed(&indices, self.done).sqrt();
-        self.ledger.settle(&indices, self.done);
+        x += self
+            .noise
+            .missed(&indices, self.done, &x.size())
+            .to_device(x.device());
+        self.noise.settle(&indices, self.done);
         self.store.scatter(&indices, &x);
         products::wait_for(&x);
     }

@@ -54,8 +54,7 @@ fn reconstructions(experiment: &Experiment, step: u64) -> anyhow::Result<Option<
     };
     let data = experiment.dataset.first(Split::Train, RECONSTRUCTIONS)?;
     let indices = Indices::range(0, data.size()[0] as usize);
-    let mut random = experiment.streams_for("figures");
-    let clouds = clouds.settled(&indices, step, &mut random);
+    let clouds = clouds.settled(&indices, step);
     let picture = reconstruction_grid(&experiment.model, &data, &clouds)?;
     Ok(Some(("reconstructions", picture)))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Indices, Joint, NoiseLedger, ParticleStore, Random, Wanted};
+use ebipla_framework::{Clouds, DataFacts, Indices, Joint, LazyNoise, ParticleStore, Wanted};
 
 use super::parameter_step::update_parameters;
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -118,14 +118,16 @@ impl Plugin for Ebipla {
         let DataFacts { count, .. } = scope.data;
         let shape = [count, self.particles, scope.latent_dim as usize];
         let store = ParticleStore::initial(few, shape, self.init_particles.as_deref(), scope)?;
+        let between_visits = count.div_ceil(scope.batch_size) as u64;
         // During warm-up no noise is due.
-        let ledger = NoiseLedger::settled(count, first.map_or(0, |warmup| warmup.steps), scope.device);
+        let first_noisy = first.map_or(0, |warmup| warmup.steps);
+        let lazy_noise = LazyNoise::new(count, first_noisy, between_visits, "lazy_noise", scope.random);
         Ok(Box::new(Particles {
             config: self,
             raw_step,
-            batches_per_epoch: count as f64 / scope.batch_size as f64,
+            between_visits,
             store,
-            ledger,
+            lazy_noise,
         }))
     }
 }
@@ -134,11 +136,11 @@ struct Particles {
     config: Ebipla,
     /// h as a raw Euler–Maruyama step.
     raw_step: f64,
-    /// L = M/|B|, fractional where the batch size does not divide M.
-    batches_per_epoch: f64,
+    /// L, the iterations between two visits to a data point: ⌈M/|B|⌉, since an epoch's last batch may be smaller.
+    between_visits: u64,
     store: ParticleStore,
-    /// What noise is due.
-    ledger: NoiseLedger,
+    /// The noise that is due.
+    lazy_noise: LazyNoise,
 }
 
 impl Algorithm for Particles {
@@ -168,24 +170,23 @@ impl Algorithm for Particles {
     fn constants(&self) -> Vec<(&'static str, f64)> {
         vec![
             ("raw step size of the particles", self.raw_step),
-            ("batches in an epoch", self.batches_per_epoch),
+            ("iterations between visits", self.between_visits as f64),
         ]
     }
 }
 
 impl Particles {
-    /// Variance of the noise that every particle gets in one iteration: 2hτ/L.
-    fn noise_variance(&self) -> f64 {
-        2.0 * self.raw_step * self.config.temperature / self.batches_per_epoch
+    /// Standard deviation of the noise that every particle gets in one iteration: √(2hτ/L).
+    fn noise_scale(&self) -> f64 {
+        (2.0 * self.raw_step * self.config.temperature / self.between_visits as f64).sqrt()
     }
 
     /// One drift on the batch, noise on all particles. Returns φ at the particles that the losses are taken at.
     fn move_particles(&mut self, step: &mut Step) -> Joint {
-        let mut draws = step.random.stream("particles", step.number);
         let k = step.number;
         let mut x = self.store.gather(step.indices);
         if self.config.noise == Noise::Lazy {
-            self.settle(&mut x, step.indices, k, &mut draws);
+            self.settle(&mut x, step.indices, k);
         }
         let wanted = match self.config.losses_at {
             LossesAt::Previous => Wanted::LatentsAndParameters,
@@ -196,12 +197,13 @@ impl Particles {
         match (self.config.noise, self.config.losses_at) {
             // The noise of this iteration stays due.
             (Noise::Lazy, LossesAt::Previous) => {}
-            (Noise::Lazy, LossesAt::Updated) => self.settle(&mut x, step.indices, k + 1, &mut draws),
+            (Noise::Lazy, LossesAt::Updated) => self.settle(&mut x, step.indices, k + 1),
             (Noise::Eager, _) => {}
         }
         self.store.scatter(step.indices, &x);
         if self.config.noise == Noise::Eager {
-            self.store.add_noise(self.noise_variance().sqrt(), &mut draws);
+            self.store
+                .add_noise(self.noise_scale(), step.random.stream("particles", k));
             x = self.store.gather(step.indices);
         }
         match self.config.losses_at {
@@ -212,7 +214,9 @@ impl Particles {
 
     /// Several full Langevin steps on the batch alone, updating the particles in place.
     fn warm_up(&mut self, warmup: &WarmUp, step: &mut Step) -> Joint {
-        let mut draws = step.random.stream("particles", step.number);
+        let mut draws = step
+            .random
+            .stream_of_points("particles", step.number, step.indices);
         let noise_scale = (2.0 * warmup.step_size * self.config.temperature).sqrt();
         let mut x = self.store.gather(step.indices);
         let mut first = None;
@@ -235,10 +239,15 @@ impl Particles {
     }
 
     /// Adds to the clouds `x` of `indices` all noise that is due by iteration `now`.
-    fn settle(&mut self, x: &mut Tensor, indices: &Indices, now: u64, draws: &mut Draws) {
-        let variance = self.ledger.missed(indices, now) * self.noise_variance();
-        *x += draws.normal_like(x) * variance.sqrt();
-        self.ledger.settle(indices, now);
+    fn settle(&mut self, x: &mut Tensor, indices: &Indices, now: u64) {
+        *x += self.missed_noise(x, indices, now);
+        self.lazy_noise.settle(indices, now);
+    }
+
+    /// The noise that the clouds `x` of `indices` have missed by iteration `now`.
+    fn missed_noise(&self, x: &Tensor, indices: &Indices, now: u64) -> Tensor {
+        let noise = self.lazy_noise.missed(indices, now, &x.size());
+        noise.to_device(x.device()) * self.noise_scale()
     }
 }
 
@@ -246,7 +255,7 @@ impl Persistent for Particles {
     fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
         vec![
             ("particles", Slot::Clouds(&mut self.store)),
-            ("noise_applied", self.ledger.slot()),
+            ("noise_applied", self.lazy_noise.slot()),
         ]
     }
 }
@@ -256,15 +265,12 @@ impl Clouds for Particles {
         self.store.shape()
     }
 
-    fn settled(&self, indices: &Indices, now: u64, random: &mut Random) -> Tensor {
+    fn settled(&self, indices: &Indices, now: u64) -> Tensor {
         let clouds = self.store.gather(indices);
-        if self.config.noise == Noise::Eager {
-            return clouds;
+        match self.config.noise {
+            Noise::Eager => clouds,
+            Noise::Lazy => &clouds + self.missed_noise(&clouds, indices, now),
         }
-        // Blocks of one dump differ in their first point, and so do their streams.
-        let first = indices.on_cpu().int64_value(&[0]) as u64;
-        let noise = random.stream("settled_clouds", first).normal_like(&clouds);
-        clouds + noise * (self.ledger.missed(indices, now) * self.noise_variance()).sqrt()
     }
 
     fn raw_step_size(&self) -> f64 {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, Random, Wanted};
+use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, Wanted};
 
 use super::parameter_step::{Gradients, PriorTerm, record};
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -84,13 +84,15 @@ impl Algorithm for AllParticles {
         let prior = self.prior_term(&mut step, &joint, &mut scalars)?;
         let gradients = Gradients::of(step.model, &joint, &prior, step.energy_l2);
 
-        let mut draws = step.random.stream("particles", step.number);
         let noise_variance = 2.0 * self.raw_step * self.config.temperature;
         x -= joint.latent.view_as(&x) * self.raw_step;
-        draws.add_normal(&mut x, noise_variance.sqrt());
+        step.random
+            .stream_of_points("particles", step.number, step.indices)
+            .add_normal(&mut x, noise_variance.sqrt());
         self.store.scatter(step.indices, &x);
 
         let _guard = tch::no_grad_guard();
+        let mut draws = step.random.stream("parameters", step.number);
         let parameter_noise = (noise_variance / joint.prior.numel() as f64).sqrt();
         for (mut parameter, gradient) in step.model.parameters().into_iter().zip(gradients.all()) {
             let noise = draws.normal_like(&parameter) * parameter_noise;
@@ -140,7 +142,7 @@ impl Clouds for AllParticles {
         self.store.shape()
     }
 
-    fn settled(&self, indices: &Indices, _: u64, _: &mut Random) -> Tensor {
+    fn settled(&self, indices: &Indices, _: u64) -> Tensor {
         self.store.gather(indices)
     }
 
@@ -172,10 +174,7 @@ mod tests {
             init_particles: None,
         });
         bench.step(&mut *algorithm, k, &[0, 1, 2, 3]);
-        let clouds = algorithm
-            .clouds()
-            .unwrap()
-            .settled(&all(4), k + 1, &mut Random::new(0));
+        let clouds = algorithm.clouds().unwrap().settled(&all(4), k + 1);
         (bench.parameters(), numbers(&clouds.view([8, 2])), bench)
     }
 
@@ -187,10 +186,7 @@ mod tests {
             particles: 2,
             ..EbiplaFull::default()
         });
-        let before = algorithm
-            .clouds()
-            .unwrap()
-            .settled(&all(4), 0, &mut Random::new(0));
+        let before = algorithm.clouds().unwrap().settled(&all(4), 0);
         let (parameters, particles, bench) = after_one_step(0.0, 0);
         let y = numbers(&bench.data);
         let (a, w) = (A.map(f64::from), f64::from(W));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, Random, Wanted};
+use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, Wanted};
 
 use super::parameter_step::{Gradients, PriorTerm, record, update_parameters};
 use super::posterior::joint_of_clouds;
@@ -95,8 +95,8 @@ impl Plugin for EbiplaUnderdamped {
         let DataFacts { count, .. } = scope.data;
         let shape = [count, self.particles, scope.latent_dim as usize];
         let positions = ParticleStore::initial(self.particles, shape, self.init_particles.as_deref(), scope)?;
-        let mut draws = scope.random.stream("velocity_initialisation", 0);
-        let mut velocities = ParticleStore::standard_normal(shape, &mut draws, &mut scope.storage)?;
+        let draws = scope.random.stream("velocity_initialisation", 0);
+        let mut velocities = ParticleStore::standard_normal(shape, draws, &mut scope.storage)?;
         velocities.scale(self.temperature.sqrt());
         let for_parameters = Kinetic {
             temperature: self.temperature / (count * self.particles) as f64,
@@ -157,7 +157,9 @@ impl Algorithm for MovingParticles {
 impl MovingParticles {
     /// One step of the batch's clouds; returns φ where they were.
     fn move_particles(&mut self, step: &mut Step) -> Joint {
-        let mut draws = step.random.stream("particles", step.number);
+        let mut draws = step
+            .random
+            .stream_of_points("particles", step.number, step.indices);
         let mut phase = Phase {
             x: self.positions.gather(step.indices),
             v: self.velocities.gather(step.indices),
@@ -214,7 +216,7 @@ impl Clouds for MovingParticles {
         self.positions.shape()
     }
 
-    fn settled(&self, indices: &Indices, _: u64, _: &mut Random) -> Tensor {
+    fn settled(&self, indices: &Indices, _: u64) -> Tensor {
         self.positions.gather(indices)
     }
 

@@ -84,7 +84,9 @@ impl Persistent for ShortRuns {
 impl ShortRuns {
     fn sample_posterior(&self, step: &mut Step) -> Tensor {
         let noise_scale = (2.0 * self.raw_step * self.config.temperature).sqrt();
-        let mut draws = step.random.stream("posterior", step.number);
+        let mut draws = step
+            .random
+            .stream_of_points("posterior", step.number, step.indices);
         let shape = [step.indices.count(), step.model.generator.latent_dim()];
         let mut x = draws.normal(&shape, step.data.device());
         for _ in 0..self.config.posterior_steps {
@@ -119,7 +121,7 @@ mod tests {
         let (a, w) = (A.map(f64::from), f64::from(W));
         let mut x = numbers(
             &Random::new(Bench::SEED)
-                .stream("posterior", 0)
+                .stream_of_points("posterior", 0, &Tensor::from_slice(&[3i64, 1]).into())
                 .normal(&[2, 2], Device::Cpu),
         );
         let batch = [3, 1];

@@ -11,4 +11,6 @@ mod lebm;
 mod parameter_step;
 mod posterior;
 #[cfg(test)]
+mod posterior_start;
+#[cfg(test)]
 mod testing;

@@ -115,7 +115,7 @@ pub const RATE: f64 = 0.01;
 /// A problem small enough to work out by hand, with M points and batches of |B|.
 pub struct Bench {
     pub model: Model,
-    prior_chains: PriorChains,
+    pub prior_chains: PriorChains,
     pub energy_optimizer: Optimizer,
     pub generator_optimizer: Optimizer,
     random: Random,
@@ -149,6 +149,16 @@ impl Bench {
     pub fn with_chains(mut self) -> Self {
         self.prior_chains = from_noise(Chain);
         self
+    }
+
+    /// Keeps the parameters where they are, so that the drift is the same linear map throughout.
+    pub fn hold_parameters(&mut self) {
+        let config = || OptimizerConfig {
+            lr: 1e-30,
+            ..OptimizerConfig::default()
+        };
+        self.energy_optimizer = Optimizer::new(config(), self.model.energy.parameters().tensors());
+        self.generator_optimizer = Optimizer::new(config(), self.model.generator.parameters().tensors());
     }
 
     pub fn build(&mut self, config: impl Plugin<Builds = dyn Algorithm>) -> Box<dyn Algorithm> {
@@ -210,9 +220,7 @@ pub fn all(points: usize) -> Indices {
 pub fn clouds(algorithm: &dyn Algorithm, now: u64) -> Vec<Vec<Vec<f64>>> {
     let clouds = algorithm.clouds().unwrap();
     let [points, ..] = clouds.shape();
-    let tensor = clouds
-        .settled(&all(points), now, &mut Random::new(99))
-        .to_kind(Kind::Double);
+    let tensor = clouds.settled(&all(points), now).to_kind(Kind::Double);
     (0..points as i64)
         .map(|m| Vec::try_from(tensor.get(m)).unwrap())
         .collect()

@@ -59,7 +59,7 @@ fn write(path: &Path, clouds: &dyn Clouds, facts: &DumpFacts, random: &mut Rando
 
     for (start, count) in blocks([points, particles, latent_dim]) {
         let block = chosen.narrow(0, start as i64, count as i64);
-        let values = plain_numbers(&clouds.settled(&block.into(), facts.moment.step, random));
+        let values = plain_numbers(&clouds.settled(&block.into(), facts.moment.step));
         let view = ArrayView3::from_shape((count, particles, latent_dim), &values)?;
         dataset.write_slice(view, (start..start + count, .., ..))?;
     }

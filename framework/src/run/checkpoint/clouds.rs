@@ -161,8 +161,8 @@ mod tests {
 
     fn store(seed: u64) -> ParticleStore {
         let mut random = Random::new(seed);
-        let mut draws = random.stream("clouds", 0);
-        ParticleStore::standard_normal([9, 4, 3], &mut draws, &mut Storage::on(Device::Cpu)).unwrap()
+        let draws = random.stream("clouds", 0);
+        ParticleStore::standard_normal([9, 4, 3], draws, &mut Storage::on(Device::Cpu)).unwrap()
     }
 
     #[test]
