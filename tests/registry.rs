@@ -80,6 +80,16 @@ fn describe_prints_every_option_with_type_default_and_unit() {
 }
 
 #[test]
+fn describe_says_that_evaluations_share_their_random_numbers() {
+    let described = Scratch::new().runner(&["describe", "metric", "sliced_w2"]);
+    for words in ["run.seed alone", "record.checkpoint.best"] {
+        assert!(described.stdout.contains(words), "{}", described.stdout);
+    }
+    let sampler = Scratch::new().runner(&["describe", "prior_sampler", "ula"]);
+    assert!(!sampler.stdout.contains("run.seed"));
+}
+
+#[test]
 fn describe_suggests_the_nearest_name() {
     let outcome = Scratch::new().runner(&["describe", "prior_sampler", "ulla"]);
     outcome.refused(&["no prior_sampler is called `ulla`", "did you mean `ula`?"]);

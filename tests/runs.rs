@@ -12,6 +12,29 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::{Outcome, Scratch, metrics};
 
+/// Networks that stay as they are have the same value every time, though it is that of a few random samples; another seed
+/// gives another.
+#[test]
+fn all_evaluations_of_a_run_draw_the_same_random_numbers() {
+    let values = |seed: &str| {
+        let scratch = Scratch::with_small();
+        let still = [
+            "evaluate={every: 2, metrics: {sliced_w2: {samples: 20}}}",
+            "optimizer={energy: {lr: 1e-30}, generator: {lr: 1e-30}}",
+        ];
+        let set = still.iter().flat_map(|text| ["--set", text]);
+        let folder = scratch.train(&[&["--seed", seed][..], &set.collect::<Vec<_>>()].concat());
+        let lines = metrics(&folder);
+        let values = lines
+            .iter()
+            .filter_map(|line| line["evaluate/sliced_w2"].as_f64());
+        values.collect::<Vec<_>>()
+    };
+    let one = values("1");
+    assert_eq!(one, [one[0]; 3]);
+    assert_ne!(one[0], values("2")[0]);
+}
+
 #[test]
 fn a_run_folder_holds_what_scripts_rely_on() {
     let scratch = Scratch::with_small();

@@ -447,7 +447,7 @@ fn every_sweep_in_the_repository_composes() {
         })
         .collect();
     names.sort();
-    assert_eq!(names.len(), 12);
+    assert_eq!(names.len(), 13);
     for name in names {
         // There is none to go on with, but that is asked only when all members are right.
         let composed = scratch.runner(&["sweep", "--file", &name, "--resume"]);

@@ -25,7 +25,8 @@ pub struct Subject<'a> {
     pub prior_sampler: &'a dyn PriorSampler,
     pub dataset: &'a dyn Dataset,
     pub device: tch::Device,
-    /// Streams of the evaluation, apart from those of the training.
+    /// Streams of the evaluation, apart from those of the training. They depend on the run's seed alone, and each metric
+    /// gets them from the start: see [`crate::Kind::note`].
     pub random: &'a mut Random,
     /// Whether it only matters that everything fits together, not how good the number is.
     pub quick: bool,

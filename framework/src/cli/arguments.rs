@@ -33,7 +33,7 @@ pub enum Command {
     Show(ShowArguments),
     /// Build everything and take a step on tiny data, without writing
     Check(CheckArguments),
-    /// Measure a run's last checkpoint again
+    /// Measure a run's last checkpoint again, with the random numbers of its other evaluations
     Eval(EvalArguments),
     /// Draw samples from a run's model
     Sample(SampleCommand),

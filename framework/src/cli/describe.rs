@@ -25,6 +25,7 @@ pub fn describe(program: &Program, arguments: &DescribeArguments) -> anyhow::Res
             "kind": plugin.kind,
             "name": plugin.name,
             "summary": plugin.summary(),
+            "note": plugin.kind.note(),
             "crate": plugin.crate_name(),
             "options": options,
         });
@@ -37,6 +38,9 @@ pub fn describe(program: &Program, arguments: &DescribeArguments) -> anyhow::Res
         plugin.crate_name(),
         plugin.summary()
     );
+    if let Some(note) = plugin.kind.note() {
+        text += &format!("  {note}\n");
+    }
     if !options.is_empty() {
         text += "\noptions\n";
         write_options(&mut text, &options, "  ");

@@ -141,7 +141,7 @@ impl Default for GuardSection {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluateSection {
-    /// Measures after every so many steps; 0: only at the end. [steps]
+    /// Measures after every so many steps; 0: only at the end. All evaluations of a run draw the same random numbers. [steps]
     pub every: u64,
     /// Metrics by name, each with its options.
     pub metrics: BTreeMap<String, Value>,
@@ -184,11 +184,15 @@ pub struct CheckpointRecord {
     /// How many of the last ones are kept. [checkpoints]
     #[schemars(range(min = 1))]
     pub keep: usize,
-    /// Keeps also the best one so far by a metric; null keeps none for being good.
+    /// Keeps also the best one so far by a metric; null keeps none for being good. Its value is optimistic: it was picked by
+    /// the one set of random numbers that all evaluations of the run draw.
     pub best: Option<BestRecord>,
 }
 
 /// By which number a checkpoint is the best.
+///
+/// All evaluations of a run draw the same random numbers, so that the best one suits these as well: its own value is
+/// optimistic, and stays so when it is measured again with the run's seed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BestRecord {

@@ -41,6 +41,19 @@ impl Kind {
             Kind::Metric => "metric",
         }
     }
+
+    /// What `runner describe` says of every plugin of this kind.
+    pub const fn note(self) -> Option<&'static str> {
+        match self {
+            Kind::Metric => Some(
+                "Its random numbers depend on run.seed alone: all evaluations of a run, and `eval` afterwards, draw the same. \
+                 Two evaluations differ by the model only, but the error that these numbers make is in all of them, and the \
+                 checkpoint that record.checkpoint.best picks looks better than it is. Other seeds show how far a value may be \
+                 off.",
+            ),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Kind {

@@ -18,6 +18,10 @@ pub struct Hmc {
     /// Size ε of a leapfrog step. [latent units·√mass]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
+    /// Draws the step size uniformly from ε(1 ± jitter), for each chain and trajectory: trajectories of one length may come
+    /// back to where they started, again and again. 0 has one length, and mixes badly or not at all at some. [1]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    jitter: f64,
     /// Mass of each coordinate. [1]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     mass: f64,
@@ -32,6 +36,7 @@ impl Default for Hmc {
             steps: 6,
             leapfrog_steps: 10,
             step_size: 0.1,
+            jitter: 0.2,
             mass: 1.0,
             temperature: 1.0,
         }
@@ -47,17 +52,38 @@ impl Plugin for Hmc {
 }
 
 impl Hmc {
+    /// The step size of each chain, `[n, 1]`.
+    ///
+    /// It is drawn without a look at where the chain is. At any one size, a trajectory leaves exp(−U/τ) invariant, so that
+    /// a random one does; and a trajectory takes as many gradients whatever its size.
+    fn step_sizes(&self, x: &Tensor, draws: &mut Draws) -> Tensor {
+        let shape = [x.size()[0], 1];
+        if self.jitter == 0.0 {
+            return Tensor::full(shape, self.step_size, (x.kind(), x.device()));
+        }
+        let [low, high] = [1.0 - self.jitter, 1.0 + self.jitter].map(|factor| factor * self.step_size);
+        draws.uniform(low, high, &shape, x.device()).to_kind(x.kind())
+    }
+
     /// Leapfrog from (x, p): p −= ε/2 ∇U, x += εp/m, p −= ε/2 ∇U, with neighbouring half steps joined.
-    fn leapfrog(&self, energy: &dyn Energy, from: &State, momentum: &Tensor) -> (State, Tensor) {
-        let mut p = momentum - &from.gradient * (self.step_size / 2.0);
+    fn leapfrog(
+        &self,
+        energy: &dyn Energy,
+        from: &State,
+        momentum: &Tensor,
+        step_sizes: &Tensor,
+    ) -> (State, Tensor) {
+        let half = step_sizes / 2.0;
+        let drift = step_sizes / self.mass;
+        let mut p = momentum - &from.gradient * &half;
         let mut x = from.x.copy();
         for _ in 1..self.leapfrog_steps {
-            x += &p * (self.step_size / self.mass);
-            p -= energy.gradient(&x) * self.step_size;
+            x += &p * &drift;
+            p -= energy.gradient(&x) * step_sizes;
         }
-        x += &p * (self.step_size / self.mass);
+        x += &p * &drift;
         let state = State::at(energy, x);
-        p -= &state.gradient * (self.step_size / 2.0);
+        p -= &state.gradient * &half;
         (state, p)
     }
 
@@ -73,7 +99,8 @@ impl PriorSampler for Hmc {
         let mut current = State::at(energy, start.copy());
         for _ in 0..self.steps {
             let momentum = draws.normal_like(&current.x) * (self.mass * self.temperature).sqrt();
-            let (proposal, turned) = self.leapfrog(energy, &current, &momentum);
+            let step_sizes = self.step_sizes(&current.x, draws);
+            let (proposal, turned) = self.leapfrog(energy, &current, &momentum, &step_sizes);
             let before = &current.energy + self.kinetic(&momentum);
             let after = &proposal.energy + self.kinetic(&turned);
             let log_ratio = (before - after) / self.temperature;
@@ -101,26 +128,78 @@ mod tests {
     use ebipla_framework::Random;
     use tch::{Device, Kind};
 
+    /// With trajectories of one length.
     fn hmc(steps: u32, leapfrog_steps: u32, step_size: f64, mass: f64, temperature: f64) -> Hmc {
         Hmc {
             steps,
             leapfrog_steps,
             step_size,
+            jitter: 0.0,
             mass,
             temperature,
         }
     }
 
-    /// Exact at any step, mass and temperature, also where the leapfrog's own energy is far off.
+    /// Exact at any step, mass and temperature, also where the leapfrog's own energy is far off, and however the steps
+    /// are drawn: with a jitter of 1 some are too large for it to be stable.
     #[test]
     fn stationary_variance_is_exact() {
         for (step_size, mass, temperature) in [(1.2, 1.0, 1.0), (0.4, 1.0, 1.0), (1.0, 2.5, 0.5)] {
-            let sampler = hmc(60, 3, step_size, mass, temperature);
-            assert_moments(&end_of_many(&sampler), temperature);
+            for jitter in [0.0, 0.2, 1.0] {
+                let sampler = Hmc {
+                    jitter,
+                    ..hmc(60, 3, step_size, mass, temperature)
+                };
+                assert_moments(&end_of_many(&sampler), temperature);
+            }
         }
     }
 
-    /// Leapfrog, momentum turned round, leapfrog again: back at the start, up to rounding in f64.
+    /// On N(0, 1) a leapfrog step turns (x, p) on an ellipse by an angle with cosine 1 − ε²/2. With ε = 2 sin(π/L), L of them
+    /// are a whole turn: every proposal is where the chain is, up to rounding. Half a turn throws it from x to −x and back.
+    ///
+    /// With a jitter of 0.2 the turn is spread over ± 1.26, so that a trajectory leaves ½(1 + sin(2.52)/2.52) = 0.62 of what
+    /// is known of x², and 0.75 of what is known of x; half of that spread leaves 0.88 of x² and −0.94 of x. Few proposals
+    /// are rejected. What is left of the start after 120 trajectories is far below the tolerance.
+    #[test]
+    fn trajectories_of_one_length_may_never_mix_and_jitter_makes_them() {
+        let period: u32 = 10;
+        let step_size = 2.0 * (std::f64::consts::PI / f64::from(period)).sin();
+        let start = || Tensor::full([100_000, 1], 3.0, (Kind::Float, Device::Cpu));
+        for turn in [period, period / 2] {
+            let fixed = hmc(120, turn, step_size, 1.0, 1.0);
+            let off = (run(&fixed, start()).last.abs() - 3.0).abs().max();
+            assert!(off.double_value(&[]) < 1e-3, "{off}");
+            let random = Hmc {
+                jitter: Hmc::default().jitter,
+                ..fixed
+            };
+            assert_moments(&run(&random, start()).last, 1.0);
+        }
+    }
+
+    #[test]
+    fn every_chain_has_a_step_of_its_own() {
+        let sampler = Hmc {
+            jitter: 0.3,
+            ..hmc(1, 1, 0.5, 1.0, 1.0)
+        };
+        let mut random = Random::new(3);
+        let x = Tensor::zeros([10_000, 2], (Kind::Float, Device::Cpu));
+        let sizes = sampler.step_sizes(&x, &mut random.stream("test", 0));
+        assert_eq!(sizes.size(), [10_000, 1]);
+        let [low, high] = [sizes.min(), sizes.max()].map(|size| size.double_value(&[]));
+        assert!(
+            (0.35..0.351).contains(&low) && (0.649..=0.65).contains(&high),
+            "{low} {high}"
+        );
+        // Uniform with variance 0.3²/12: five standard errors of the mean are 0.0043.
+        let mean = sizes.mean(Kind::Double).double_value(&[]);
+        assert!((mean - 0.5).abs() < 0.0044, "{mean}");
+    }
+
+    /// Leapfrog, momentum turned round, leapfrog again, each chain with a step of its own: back at the start, up to rounding in
+    /// f64.
     #[test]
     fn leapfrog_is_reversible() {
         let sampler = hmc(1, 25, 0.3, 1.7, 1.0);
@@ -129,8 +208,9 @@ mod tests {
         let mut normal = || draws.normal(&[50, 4], Device::Cpu).to_kind(Kind::Double);
         let (x, p) = (normal(), normal());
         let target = gaussian();
-        let (there, momentum) = sampler.leapfrog(&target, &State::at(&target, x.copy()), &p);
-        let (back, momentum) = sampler.leapfrog(&target, &there, &(-momentum));
+        let sizes = Tensor::linspace(0.1, 0.5, 50, (Kind::Double, Device::Cpu)).view([50, 1]);
+        let (there, momentum) = sampler.leapfrog(&target, &State::at(&target, x.copy()), &p, &sizes);
+        let (back, momentum) = sampler.leapfrog(&target, &there, &(-momentum), &sizes);
         assert!(!there.x.allclose(&x, 0.1, 0.1, false), "it did not move");
         assert!(back.x.allclose(&x, 1e-10, 1e-10, false));
         assert!((-momentum).allclose(&p, 1e-10, 1e-10, false));
