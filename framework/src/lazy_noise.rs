@@ -12,7 +12,7 @@
 use tch::{Device, Kind, Tensor};
 
 use crate::philox::{Philox, Sums};
-use crate::{Indices, Random, Slot};
+use crate::{Indices, Random, Slot, random};
 
 /// Halvings of the longest span, 2³² iterations, and its own increment.
 const MOST_TERMS: usize = 33;
@@ -52,8 +52,10 @@ impl LazyNoise {
             *row |= applied << 32;
         }
         let columns: i64 = shape[1..].iter().product();
-        let numbers = Philox::new(self.key).normal_sums(&rows, columns as usize, &sums);
-        Tensor::from_slice(&numbers).view(shape)
+        let mut noise = random::empty(shape);
+        let numbers = random::numbers_of(&mut noise);
+        Philox::new(self.key).fill_normal_sums(&rows, columns as usize, &sums, numbers);
+        noise
     }
 
     /// Notes that `indices` have all their noise up to `now`.

@@ -68,27 +68,30 @@ impl Philox {
         }
     }
 
-    /// Standard normal numbers of draw number `draw`, `columns` for each of `count` rows.
-    pub fn normal(self, rows: Rows, count: usize, columns: usize, draw: u32) -> Vec<f32> {
-        self.draw(rows, count, columns, draw, Law::Normal)
+    /// Fills rows of `columns` numbers each with the standard normal numbers of draw number `draw`.
+    pub fn fill_normal(self, rows: Rows, columns: usize, draw: u32, numbers: &mut [f32]) {
+        self.fill(rows, columns, draw, Law::Normal, numbers);
     }
 
-    /// Numbers uniform on (0, 1), the same way.
-    pub fn uniform(self, rows: Rows, count: usize, columns: usize, draw: u32) -> Vec<f32> {
-        self.draw(rows, count, columns, draw, Law::Uniform)
+    /// The same with numbers uniform on (0, 1).
+    pub fn fill_uniform(self, rows: Rows, columns: usize, draw: u32, numbers: &mut [f32]) {
+        self.fill(rows, columns, draw, Law::Uniform, numbers);
     }
 
-    /// For each of `rows`, the sum of standard normal draws that `sums` has for it.
-    pub fn normal_sums(self, rows: &[u64], columns: usize, sums: &Sums) -> Vec<f32> {
-        let mut numbers = vec![0.0; rows.len() * columns];
+    /// Fills each of `rows` with the sum of standard normal draws that `sums` has for it.
+    pub fn fill_normal_sums(self, rows: &[u64], columns: usize, sums: &Sums, numbers: &mut [f32]) {
+        assert_eq!(
+            rows.len() * columns,
+            numbers.len(),
+            "one row of numbers for each row"
+        );
         Arch::new().dispatch(FillSums {
             philox: self,
             rows,
             sums,
             columns,
-            numbers: &mut numbers,
+            numbers,
         });
-        numbers
     }
 
     /// `count` numbers of 64 random bits.
@@ -105,17 +108,15 @@ impl Philox {
         blocks.flat_map(block).take(count).collect()
     }
 
-    fn draw(self, rows: Rows, count: usize, columns: usize, draw: u32, law: Law) -> Vec<f32> {
-        let mut numbers = vec![0.0; count * columns];
+    fn fill(self, rows: Rows, columns: usize, draw: u32, law: Law, numbers: &mut [f32]) {
         Arch::new().dispatch(Fill {
             philox: self,
             rows,
             draw,
             law,
             columns,
-            numbers: &mut numbers,
+            numbers,
         });
-        numbers
     }
 }
 
@@ -307,6 +308,12 @@ fn cos_sin(v: f32) -> [f32; 2] {
 mod tests {
     use super::*;
 
+    fn normal(key: u64, rows: Rows, count: usize, columns: usize, draw: u32) -> Vec<f32> {
+        let mut numbers = vec![0.0; count * columns];
+        Philox::new(key).fill_normal(rows, columns, draw, &mut numbers);
+        numbers
+    }
+
     /// The published test vectors of Random123.
     #[test]
     fn philox_gives_its_known_answers() {
@@ -348,18 +355,21 @@ mod tests {
 
     #[test]
     fn a_row_has_the_same_numbers_in_any_block() {
-        let philox = Philox::new(7);
         for columns in [1, 2, 5] {
-            let all = philox.normal(Rows::From(0), 90, columns, 3);
-            let some = philox.normal(Rows::From(37), 20, columns, 3);
+            let all = normal(7, Rows::From(0), 90, columns, 3);
+            let some = normal(7, Rows::From(37), 20, columns, 3);
             assert_eq!(some, all[37 * columns..57 * columns]);
             let of = [80, 2, 41];
-            let picked = philox.normal(Rows::Of(&of), 3, columns, 3);
+            let picked = normal(7, Rows::Of(&of), 3, columns, 3);
             for (row, numbers) in of.into_iter().zip(picked.chunks(columns)) {
                 assert_eq!(*numbers, all[row as usize * columns..][..columns]);
             }
         }
-        let uniform = |key, draw| Philox::new(key).uniform(Rows::From(0), 9, 1, draw);
+        let uniform = |key, draw| {
+            let mut numbers = [0.0; 9];
+            Philox::new(key).fill_uniform(Rows::From(0), 1, draw, &mut numbers);
+            numbers
+        };
         assert_ne!(uniform(7, 0), uniform(7, 1), "draws differ");
         assert_ne!(uniform(7, 0), uniform(8, 0), "keys differ");
         assert_ne!(
@@ -372,17 +382,17 @@ mod tests {
     /// Sums of several draws, a different number in each row, against the draws themselves. Rounding: 1e-6.
     #[test]
     fn sums_are_those_of_their_draws() {
-        let philox = Philox::new(11);
         for columns in [1, 3, 8] {
             let rows: Vec<u64> = (0..37).map(|row| row * 7 + (row << 33)).collect();
             let mut sums = Sums::default();
             let terms = |row: usize| (0..row % 5).map(move |i| ((row * 10 + i) as u32, 0.5 - i as f32));
             (0..rows.len()).for_each(|row| sums.push(terms(row)));
-            let found = philox.normal_sums(&rows, columns, &sums);
+            let mut found = vec![0.0; rows.len() * columns];
+            Philox::new(11).fill_normal_sums(&rows, columns, &sums, &mut found);
             for (row, found) in found.chunks(columns).enumerate() {
                 let mut expected = vec![0.0; columns];
                 for (draw, weight) in terms(row) {
-                    let numbers = philox.normal(Rows::Of(&rows[row..=row]), 1, columns, draw);
+                    let numbers = normal(11, Rows::Of(&rows[row..=row]), 1, columns, draw);
                     expected
                         .iter_mut()
                         .zip(numbers)
@@ -400,7 +410,7 @@ mod tests {
     #[test]
     fn normal_numbers_are_normal() {
         let n = 1_000_000;
-        let numbers = Philox::new(3).normal(Rows::From(1 << 40), n / 5, 5, 0);
+        let numbers = normal(3, Rows::From(1 << 40), n / 5, 5, 0);
         let moment = |power: i32| numbers.iter().map(|x| f64::from(*x).powi(power)).sum::<f64>() / n as f64;
         for (power, expected, variance) in [(1, 0.0, 1.0), (2, 1.0, 2.0), (3, 0.0, 15.0), (4, 3.0, 96.0)] {
             let error = (moment(power) - expected) / (variance / n as f64).sqrt();

@@ -38,7 +38,7 @@ pub struct Draws<'a> {
     draws: u32,
     /// libtorch's generator, seeded with the key, once it has been needed.
     generator: Option<MutexGuard<'static, ()>>,
-    /// The noise that was last added to a tensor on another device, whose memory the next one takes.
+    /// The noise that was last added to a tensor, whose memory the next one takes.
     noise: Option<Tensor>,
     _random: PhantomData<&'a mut Random>,
 }
@@ -139,7 +139,9 @@ impl Draws<'_> {
     /// Standard normal numbers.
     pub fn normal(&mut self, shape: &[i64], device: Device) -> Tensor {
         if self.on_host(device) {
-            return self.by_row(shape, device, Philox::normal);
+            let mut numbers = empty(shape);
+            self.fill(&mut numbers, Philox::fill_normal);
+            return numbers.to_device(device);
         }
         self.seed_generator();
         Tensor::randn(shape, (Kind::Float, device))
@@ -156,23 +158,36 @@ impl Draws<'_> {
 
     /// x ← x + scale·ξ with standard normal ξ, in place.
     pub fn add_normal(&mut self, x: &mut Tensor, scale: f64) {
-        if self.on_host(x.device()) {
+        let on_host = self.on_host(x.device());
+        if on_host && (x.device() != Device::Cpu || x.kind() != Kind::Float) {
             *x += self.normal_like(x) * scale;
             return;
         }
-        self.seed_generator();
         let alike = |noise: &Tensor| {
             noise.size() == x.size() && noise.kind() == x.kind() && noise.device() == x.device()
         };
         let kept = self.noise.take().filter(alike);
-        let noise = self.noise.insert(kept.unwrap_or_else(|| x.empty_like()));
-        *x += noise.normal_(0.0, scale);
+        let mut noise = kept.unwrap_or_else(|| Tensor::empty(x.size(), (x.kind(), x.device())));
+        if on_host {
+            self.fill(&mut noise, Philox::fill_normal);
+            // By hand, since libtorch would make a tensor of the scale.
+            numbers_of(&mut noise)
+                .iter_mut()
+                .for_each(|number| *number *= scale as f32);
+            *x += &noise;
+        } else {
+            self.seed_generator();
+            *x += noise.normal_(0.0, scale);
+        }
+        self.noise = Some(noise);
     }
 
     /// Numbers uniform between `low` and `high`.
     pub fn uniform(&mut self, low: f64, high: f64, shape: &[i64], device: Device) -> Tensor {
         let unit = if self.on_host(device) {
-            self.by_row(shape, device, Philox::uniform)
+            let mut numbers = empty(shape);
+            self.fill(&mut numbers, Philox::fill_uniform);
+            numbers.to_device(device)
         } else {
             self.seed_generator();
             Tensor::rand(shape, (Kind::Float, device))
@@ -183,10 +198,11 @@ impl Draws<'_> {
     /// Standard normal numbers for the rows from `first` on of a tensor that is drawn in blocks: the same however it is
     /// cut. Whatever draws in blocks takes the stream by value, since nothing else may be drawn from it afterwards.
     pub(crate) fn normal_block(&self, first: usize, shape: &[i64], device: Device) -> Tensor {
-        let [rows, columns] = rows_and_columns(shape);
-        let numbers =
-            Philox::new(self.key).normal(philox::Rows::From(first as u64), rows, columns, self.draws);
-        Tensor::from_slice(&numbers).view(shape).to_device(device)
+        let mut block = empty(shape);
+        let rows = philox::Rows::From(first as u64);
+        let [_, columns] = rows_and_columns(shape);
+        Philox::new(self.key).fill_normal(rows, columns, self.draws, numbers_of(&mut block));
+        block.to_device(device)
     }
 
     /// A permutation of `0..n`, on the CPU.
@@ -222,14 +238,9 @@ impl Draws<'_> {
         device == Device::Cpu || matches!(self.rows, Rows::Points(_))
     }
 
-    /// Numbers for each row of a shape, on its device.
-    fn by_row(
-        &mut self,
-        shape: &[i64],
-        device: Device,
-        draw: impl FnOnce(Philox, philox::Rows, usize, usize, u32) -> Vec<f32>,
-    ) -> Tensor {
-        let [count, columns] = rows_and_columns(shape);
+    /// Fills a tensor on the CPU by the next draw, row by row.
+    fn fill(&mut self, tensor: &mut Tensor, law: impl FnOnce(Philox, philox::Rows, usize, u32, &mut [f32])) {
+        let [count, columns] = rows_and_columns(&tensor.size());
         let rows = match &self.rows {
             Rows::Own => philox::Rows::From(0),
             Rows::Chains(first) => philox::Rows::From(*first),
@@ -238,9 +249,14 @@ impl Draws<'_> {
                 philox::Rows::Of(points)
             }
         };
-        let numbers = draw(Philox::new(self.key), rows, count, columns, self.draws);
+        law(
+            Philox::new(self.key),
+            rows,
+            columns,
+            self.draws,
+            numbers_of(tensor),
+        );
         self.draws += 1;
-        Tensor::from_slice(&numbers).view(shape).to_device(device)
     }
 
     /// From here on libtorch's generator is this stream's, until it is dropped.
@@ -250,6 +266,26 @@ impl Draws<'_> {
             tch::manual_seed(self.key as i64);
         }
     }
+}
+
+/// A tensor on the CPU whose numbers are still to be written.
+pub(crate) fn empty(shape: &[i64]) -> Tensor {
+    Tensor::empty(shape, (Kind::Float, Device::Cpu))
+}
+
+/// The numbers of a contiguous tensor of f32 on the CPU.
+#[allow(unsafe_code)]
+pub(crate) fn numbers_of(tensor: &mut Tensor) -> &mut [f32] {
+    assert!(
+        tensor.kind() == Kind::Float && tensor.device() == Device::Cpu && tensor.is_contiguous(),
+        "numbers are written to contiguous f32 in main memory"
+    );
+    if tensor.numel() == 0 {
+        return &mut [];
+    }
+    let numbers = tensor.data_ptr().cast::<f32>();
+    // SAFETY: the tensor has `numel` numbers of f32 one after the other, which live as long as it is borrowed.
+    unsafe { std::slice::from_raw_parts_mut(numbers, tensor.numel()) }
 }
 
 /// The first dimension of a shape, and the product of the others.
