@@ -203,6 +203,10 @@ impl Dataset for Head {
     }
 
     fn log_density(&self, y: &Tensor) -> Option<Tensor> {
+    fn identity(&self, split: Split) -> Option<String> {
+        self.whole.identity(split)
+    }
+
         self.whole.log_density(y)
     }
 }
