@@ -4,6 +4,7 @@ mod compose;
 mod layer;
 mod locate;
 mod problem;
+mod nothing_said;
 mod sections;
 mod slurm_section;
 mod validate;
