@@ -15,7 +15,8 @@ use super::progress::Progress;
 use super::provenance::Provenance;
 use super::{Experiment, Interrupt, Log, RunFolder};
 use crate::panics::caught;
-use crate::record::{self, DumpFacts, MetricsFile, Moment, TensorBoard};
+use crate::recipe::Bearing;
+use crate::record::{self, DumpFacts, EVALUATE, EndFile, Kept, MetricsFile, Moment, TensorBoard};
 use crate::{Scalars, Split};
 
 /// How a run ended, if it did not fail.
@@ -55,12 +56,6 @@ pub fn train(
     let noted = folder.write("provenance.json", &provenance.to_json()?);
     // Why the run failed matters more than that this could not be noted.
     outcome.and_then(|outcome| noted.map(|()| outcome))
-}
-
-/// Whether a value of a recipe is none of the experiment.
-fn is_aside(key: &str) -> bool {
-    let asides = ["record.", "published.", "slurm."];
-    asides.iter().any(|section| key.starts_with(section))
 }
 
 struct Run<'a> {
@@ -116,7 +111,7 @@ impl<'a> Run<'a> {
             None => {
                 let recipe = &experiment.recipe;
                 let values = recipe.origins().map(|(key, value, _)| (key, value));
-                tensorboard.hyper_parameters(values.filter(|(key, _)| !is_aside(key)))?;
+                tensorboard.hyper_parameters(values.filter(|(key, _)| Bearing::of(key) != Bearing::Aside))?;
                 tensorboard.text(start, "recipe", &format!("```yaml\n{}```", recipe.to_yaml()))?;
                 let constants = experiment.algorithm.constants().into_iter();
                 let constants: Vec<_> = constants
