@@ -4,8 +4,8 @@ mod bearing;
 mod compose;
 mod layer;
 mod locate;
-mod problem;
 mod nothing_said;
+mod problem;
 mod sections;
 mod slurm_section;
 mod validate;
@@ -21,9 +21,8 @@ pub use layer::{Origin, Override};
 pub use locate::{RecipeFolders, find as find_recipe, recipe_names, stem};
 pub use problem::{Problem, RecipeError};
 pub use sections::{
-    BestRecord, Better, CheckpointRecord, DecoderSection, EvaluateSection, GuardSection, LossSection,
-    OptimizerSection, ParticleDevice, ParticleRecord, PublishedSection, RecordSection, RunSection, SECTIONS,
-    SectionKind,
+    BestRecord, DecoderSection, EvaluateSection, GuardSection, LossSection, OptimizerSection, ParticleDevice,
+    ParticleRecord, PublishedSection, RecordSection, RunSection, SECTIONS, SectionKind,
 };
 pub use slurm_section::SlurmSection;
 pub use yaml::{parse as parse_yaml, to_yaml};

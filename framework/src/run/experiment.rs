@@ -8,9 +8,11 @@ use anyhow::Context;
 use super::Setup;
 use super::batches::{Batch, Batches};
 use super::building::{build_of_kind, scope, wrong};
+use super::checkpoint::{BestBy, Checkpoint};
 use super::findings::Findings;
 use super::setup::AVERAGE;
 use crate::{
+use crate::recipe::BestRecord;
     Algorithm, Averages, DataFacts, GradientCount, Optimizer, Persistent, PriorChains, Problem, Purpose,
     Recipe, RecipeError, Registry, Scalars, Split, Step,
 };
@@ -25,6 +27,7 @@ pub struct Experiment {
     generator_optimizer: Optimizer,
     gradients_taken: GradientCount,
 }
+    best: Option<BestBy>,
 
 /// What is there to look at, it has from its [`Setup`].
 impl Deref for Experiment {
@@ -40,7 +43,7 @@ impl Experiment {
     ///
     /// The disk of the folder `out` takes what is too much for memory.
     pub fn build(recipe: Recipe, registry: &Registry, purpose: Purpose, out: &Path) -> anyhow::Result<Self> {
-        check_best(&recipe)?;
+        let best = best(&recipe, registry)?;
         let mut setup = Setup::build(recipe, registry, purpose, out)?;
         let Setup {
             recipe,
@@ -72,6 +75,7 @@ impl Experiment {
             ),
             gradients_taken: GradientCount::default(),
             setup,
+            best,
         })
     }
 
@@ -118,6 +122,11 @@ impl Experiment {
     }
 
     /// How many gradients the last step took.
+    /// What makes a checkpoint the best, if one is to be kept for that.
+    pub fn best(&self) -> Option<BestBy> {
+        self.best.clone()
+    }
+
     pub fn gradients_taken(&self) -> GradientCount {
         self.gradients_taken
     }
@@ -172,19 +181,38 @@ impl Experiment {
     }
 }
 
-/// Whether the number by which a checkpoint is the best will be measured.
-fn check_best(recipe: &Recipe) -> Result<(), RecipeError> {
-    let Some(best) = &recipe.record.checkpoint.best else {
-        return Ok(());
+/// The number by which a checkpoint is the best, which must be measured, and which of its values are better.
+fn best(recipe: &Recipe, registry: &Registry) -> Result<Option<BestBy>, RecipeError> {
+    let Some(BestRecord { metric, better }) = &recipe.record.checkpoint.best else {
+        return Ok(None);
+    };
+    let problem = |option: &str, message: String| {
+        let key = format!("record.checkpoint.best.{option}");
+        let origin = recipe.origin(&key).cloned();
+        Problem::at(key, origin.as_ref(), message)
     };
     // Behind a slash stands which of a metric's numbers it is.
-    let metric = best.metric.split('/').next().unwrap_or_default();
-    if recipe.metrics().any(|(name, _)| name == metric) {
-        return Ok(());
+    let owner = metric.split('/').next().unwrap_or_default();
+    if !recipe.metrics().any(|(name, _)| name == owner) {
+        let names: Vec<_> = recipe.metrics().map(|(name, _)| name).collect();
+        let problem = problem("metric", format!("`{metric}` is not among evaluate.metrics"));
+        return Err(wrong(recipe, problem.with_names(owner, names)));
     }
-    let key = "record.checkpoint.best.metric";
-    let message = format!("`{}` is not among evaluate.metrics", best.metric);
-    let names: Vec<_> = recipe.metrics().map(|(name, _)| name).collect();
-    let problem = Problem::at(key, recipe.origin(key), message).with_names(metric, names);
-    Err(wrong(recipe, problem))
+    let better = match (registry.better(metric), *better) {
+        (Some(known), Some(other)) if known != other => {
+            let message =
+                format!("found `{other}`, but {known} values of `{metric}` are better; leave it out");
+            return Err(wrong(recipe, problem("better", message)));
+        }
+        (None, None) => {
+            let message =
+                format!("`{metric}` does not say which of its values are better: set `lower` or `higher`");
+            return Err(wrong(recipe, problem("better", message)));
+        }
+        (known, set) => known.or(set),
+    };
+    Ok(better.map(|better| BestBy {
+        metric: metric.clone(),
+        better,
+    }))
 }

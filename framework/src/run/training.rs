@@ -35,7 +35,13 @@ pub fn train(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let recipe = experiment.recipe.clone();
-    let mut checkpoints = Checkpoints::of(folder.path(), recipe.record.checkpoint.clone());
+    ensure!(
+        !data_have_changed(experiment.dataset.as_ref(), folder.path()),
+        "the files of the data set have changed since {} was started (provenance.json, `data`): put back those that it \
+         was trained on, or start again without --resume",
+        folder.path().display()
+    );
+    let mut checkpoints = Checkpoints::of(&experiment, folder.path());
     let done = checkpoints.restore(&mut experiment)?;
     folder.write("recipe.yaml", &recipe.to_yaml())?;
     let mut provenance = Provenance::at_start(sources, experiment.device, recipe.hash(), recipe.run.seed);

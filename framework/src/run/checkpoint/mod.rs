@@ -12,9 +12,9 @@ use anyhow::Context;
 use tch::Tensor;
 
 use self::manifest::Manifest;
+pub use self::best::BestBy;
 pub use self::manifest::identity;
 use super::Experiment;
-use crate::recipe::CheckpointRecord;
 use crate::record::UNFINISHED;
 use crate::state::{self, Tensors};
 use crate::{Persistent, Slot};
@@ -24,18 +24,21 @@ const STATE: &str = "state.safetensors";
 /// The checkpoints of one run, `checkpoints/step_NNNNNNNN/`.
 pub struct Checkpoints {
     folder: PathBuf,
-    /// Which of them are kept.
-    record: CheckpointRecord,
+    /// How many of the last ones are kept.
+    keep: usize,
+    /// What makes another one worth keeping.
+    best: Option<BestBy>,
     /// The one before.
     last: Option<PathBuf>,
 }
 
 impl Checkpoints {
-    /// Those below `run_dir`.
-    pub fn of(run_dir: &Path, record: CheckpointRecord) -> Self {
+    /// Those of an experiment below `run_dir`.
+    pub fn of(experiment: &Experiment, run_dir: &Path) -> Self {
         Self {
             folder: run_dir.join("checkpoints"),
-            record,
+            keep: experiment.recipe.record.checkpoint.keep,
+            best: experiment.best(),
             last: None,
         }
     }
@@ -51,7 +54,7 @@ impl Checkpoints {
 
     /// Whether the checkpoint after `step` steps is the best so far by what was measured; it is noted, and kept.
     pub fn are_best(&self, step: u64, numbers: &[(String, f64)]) -> anyhow::Result<bool> {
-        match &self.record.best {
+        match &self.best {
             Some(wanted) => best::note(&self.folder, wanted, step, numbers),
             None => Ok(false),
         }
@@ -98,7 +101,7 @@ impl Checkpoints {
 
     fn prune(&self) -> anyhow::Result<()> {
         let best = best::step(&self.folder).map(|step| self.path(step));
-        let unwanted = self.all().into_iter().skip(self.record.keep);
+        let unwanted = self.all().into_iter().skip(self.keep);
         for path in unwanted.filter(|path| Some(path) != best.as_ref()) {
             // Renamed first, so that a checkpoint is never half there.
             let unwanted = path.with_file_name(format!("{UNFINISHED}{}", name(&path)));
