@@ -10,9 +10,10 @@ use super::batches::{Batch, Batches};
 use super::building::{build_of_kind, scope, wrong};
 use super::checkpoint::{BestBy, Checkpoint};
 use super::findings::Findings;
+use super::guard::Diverged;
 use super::setup::AVERAGE;
-use crate::{
 use crate::recipe::BestRecord;
+use crate::{
     Algorithm, Averages, DataFacts, GradientCount, Optimizer, Persistent, PriorChains, Problem, Purpose,
     Recipe, RecipeError, Registry, Scalars, Split, Step,
 };
@@ -26,8 +27,8 @@ pub struct Experiment {
     energy_optimizer: Optimizer,
     generator_optimizer: Optimizer,
     gradients_taken: GradientCount,
-}
     best: Option<BestBy>,
+}
 
 /// What is there to look at, it has from its [`Setup`].
 impl Deref for Experiment {
@@ -74,8 +75,8 @@ impl Experiment {
                 model.generator.parameters().tensors(),
             ),
             gradients_taken: GradientCount::default(),
-            setup,
             best,
+            setup,
         })
     }
 
@@ -121,12 +122,12 @@ impl Experiment {
         Ok(scalars)
     }
 
-    /// How many gradients the last step took.
     /// What makes a checkpoint the best, if one is to be kept for that.
     pub fn best(&self) -> Option<BestBy> {
         self.best.clone()
     }
 
+    /// How many gradients the last step took.
     pub fn gradients_taken(&self) -> GradientCount {
         self.gradients_taken
     }
@@ -162,9 +163,26 @@ impl Experiment {
         Ok(())
     }
 
-    /// Replaces the weights by those in `folder`.
-    pub fn load_weights(&self, folder: &Path) -> anyhow::Result<()> {
-        self.load_files(folder, "")
+    /// Refuses weights that nothing can be done with.
+    pub fn ensure_finite_weights(&self, step: u64) -> Result<(), Diverged> {
+        let networks = [
+            ("energy", self.model.energy.parameters()),
+            ("generator", self.model.generator.parameters()),
+        ];
+        for (network, parameters) in networks {
+            // A sum in double precision is finite where all numbers of single precision are.
+            let sums = parameters.tensors().into_iter();
+            let mut sums = sums.map(|tensor| tensor.sum(tch::Kind::Double).double_value(&[]));
+            if let Some(sum) = sums.find(|sum| !sum.is_finite()) {
+                return Err(Diverged::of_weights(network, sum, step));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the weights by those of a checkpoint.
+    pub fn load_weights(&self, checkpoint: &Checkpoint) -> anyhow::Result<()> {
+        self.load_files(checkpoint, "")
     }
 
     /// Whether a network is evaluated with averages of its parameters.
