@@ -55,6 +55,16 @@ pub fn find_run(out: &Path, recipe: &Recipe, registry: &Registry) -> Result<Path
     })
 }
 
+/// After how many steps the run in `folder` has finished, where the experiment asks for no more.
+pub fn finished_run(folder: &Path, experiment: &Experiment) -> Option<u64> {
+    if State::noted(folder) != Some(State::Finished) {
+        return None;
+    }
+    // Where the last checkpoint is damaged there is something to do after all.
+    let done = Checkpoint::last_of(folder).ok()?.step();
+    (done >= experiment.total_steps()).then_some(done)
+}
+
 /// Folders `NAME-HASH-sSEED` and `NAME-HASH-sSEED-2`, …
 fn runs_of(out: &Path, recipe: &Recipe) -> Vec<PathBuf> {
     let entries = fs::read_dir(out).into_iter().flatten();
