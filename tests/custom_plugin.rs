@@ -119,3 +119,40 @@ fn the_documentation_shows_the_example() {
     example.drain(clash..clash + 2);
     assert_eq!(shown, example);
 }
+
+/// What a trait has no default for is what the page tells authors to implement.
+#[test]
+fn the_documentation_lists_every_required_method() {
+    let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
+    let page = read("docs/plugins.md");
+    for (name, files) in [
+        ("PriorSampler", &["prior_sampler"][..]),
+        ("Energy", &["energy"]),
+        ("Generator", &["generator"]),
+        ("Dataset", &["dataset"]),
+        ("Metric", &["metric"]),
+        ("Algorithm", &["algorithm", "state"]),
+    ] {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `dyn {name}` |")))
+            .unwrap();
+        for file in files {
+            let text = read(&format!("framework/src/{file}.rs"));
+            let body = text
+                .split("pub trait ")
+                .nth(1)
+                .unwrap()
+                .split("\n}")
+                .next()
+                .unwrap();
+            let required = body
+                .lines()
+                .filter(|line| line.starts_with("    fn ") && line.ends_with(';'));
+            let mut methods = required.map(|line| line[7..].split('(').next().unwrap());
+            assert!(methods.clone().count() > 0, "{name}");
+            let missing = methods.find(|method| !row.contains(&format!("`{method}`")));
+            assert_eq!(missing, None, "{name}: {row}");
+        }
+    }
+}

@@ -64,6 +64,91 @@ fn layers_override_each_other_in_order() {
     assert_eq!(origins["prior_sampler.temperature"], "default");
 }
 
+/// The empty sections of a file that extends another, and what is set over them.
+#[test]
+fn an_empty_section_says_nothing() {
+    let scratch = Scratch::with_small();
+    scratch.write(
+        "empty.yaml",
+        "extends: small.yaml\nrun:\nenergy:\noptimizer: { energy: }\nrecord: { metrics: }\n",
+    );
+    let show = |recipe: &str, set: &[&str]| {
+        let set: Vec<_> = set.iter().flat_map(|text| ["--set", text]).collect();
+        let shown = scratch.runner(&[&["show", "--json", "--recipe", recipe], &set[..]].concat());
+        shown.json()["recipe"].clone()
+    };
+    assert_eq!(show("empty.yaml", &[]), show("small.yaml", &[]));
+    let set = [
+        "run.threads=2",
+        "optimizer.energy.lr=0.5",
+        "record.metrics.every=7",
+    ];
+    let recipe = show("empty.yaml", &set);
+    assert_eq!(recipe, show("small.yaml", &set));
+    assert_eq!(
+        (&recipe["run"]["batch_size"], &recipe["run"]["threads"]),
+        (&16.into(), &2.into())
+    );
+    // On the command line it is no accident.
+    let null = scratch.runner(&["show", "--recipe", "small.yaml", "--set", "run=null"]);
+    null.refused(&["run (command line, --set)", "expected a mapping"]);
+}
+
+#[test]
+fn an_empty_mapping_clears_what_earlier_layers_put_in() {
+    let scratch = Scratch::with_small();
+    scratch.write(
+        "base.yaml",
+        "extends: small.yaml\nevaluate: { metrics: { mmd: {}, sliced_w2: { samples: 20 } } }\n\
+         published: { numbers: { fid: [1] } }\n",
+    );
+    scratch.write("none.yaml", "extends: base.yaml\nevaluate: { metrics: {} }\n");
+    scratch.write("silent.yaml", "extends: base.yaml\nevaluate: { metrics: }\n");
+    let metrics = |recipe: &str, set: &[&str]| {
+        let set: Vec<_> = set.iter().flat_map(|text| ["--set", text]).collect();
+        let shown = scratch.runner(&[&["show", "--json", "--recipe", recipe], &set[..]].concat());
+        let metrics = shown.json()["recipe"]["evaluate"]["metrics"].clone();
+        let names = metrics.as_object().unwrap().keys().cloned();
+        names.collect::<Vec<_>>().join(" ")
+    };
+    for (recipe, set, expected) in [
+        ("base.yaml", &[][..], "mmd sliced_w2"),
+        ("silent.yaml", &[], "mmd sliced_w2"),
+        ("none.yaml", &[], ""),
+        ("none.yaml", &["evaluate.metrics.mse={}"], "mse"),
+        ("base.yaml", &["evaluate.metrics={}"], ""),
+        ("base.yaml", &["evaluate={metrics: {}}"], ""),
+        (
+            "base.yaml",
+            &["evaluate.metrics={}", "evaluate.metrics.mse={}"],
+            "mse",
+        ),
+        (
+            "base.yaml",
+            &["evaluate.metrics.mse={}", "evaluate.metrics={}"],
+            "",
+        ),
+        ("base.yaml", &["evaluate.metrics={mse: {}}"], "mmd mse sliced_w2"),
+        // The options of a metric have fixed keys: an empty mapping says nothing of them.
+        ("base.yaml", &["evaluate.metrics.sliced_w2={}"], "mmd sliced_w2"),
+        ("base.yaml", &["evaluate.metrics.mmd=null"], "sliced_w2"),
+    ] {
+        assert_eq!(metrics(recipe, set), expected, "{recipe} {set:?}");
+    }
+    let shown = scratch.runner(&[
+        "show",
+        "--json",
+        "--recipe",
+        "base.yaml",
+        "--set",
+        "published.numbers={}",
+    ]);
+    assert_eq!(
+        shown.json()["recipe"]["published"]["numbers"],
+        serde_json::json!({})
+    );
+}
+
 #[test]
 fn extends_is_relative_to_the_file_and_may_go_deep() {
     let scratch = Scratch::new();

@@ -76,4 +76,8 @@ impl Dataset for Cached {
         let labels: Vec<_> = points.iter().map(|i| i64::from(labels[*i])).collect();
         Some(Tensor::from_slice(&labels))
     }
+
+    fn identity(&self, split: Split) -> Option<String> {
+        Some(self.part(split).cache.identity())
+    }
 }

@@ -78,10 +78,11 @@ impl Hdf5Array {
 
     fn cached(&self, caches: &Path, name: &str) -> anyhow::Result<Cache> {
         let path = &self.path;
+        let (folder, file) = cache::parts(path);
         let source = Source {
             name: format!("hdf5-{}", path.file_stem().unwrap_or_default().display()),
-            folder: path.parent().unwrap_or(Path::new("")).into(),
-            files: vec![path.file_name().unwrap_or_default().into()],
+            folder,
+            files: vec![file],
             preprocessing: format!("rows of {name}"),
             advice: "dataset.path names an HDF5 file",
         };

@@ -74,11 +74,11 @@ impl NpyArray {
 }
 
 fn cached(caches: &Path, path: &Path) -> anyhow::Result<Cache> {
-    let file = path.file_name().unwrap_or_default();
+    let (folder, file) = cache::parts(path);
     let source = Source {
         name: format!("npy-{}", path.file_stem().unwrap_or_default().display()),
-        folder: path.parent().unwrap_or(Path::new("")).into(),
-        files: vec![file.into()],
+        folder,
+        files: vec![file],
         preprocessing: "rows".into(),
         advice: "dataset.path names a .npy file, or a folder with train.npy and perhaps validation.npy",
     };

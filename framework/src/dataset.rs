@@ -51,6 +51,12 @@ pub trait Dataset: Send + Sync {
         None
     }
 
+    /// A hash of the contents of the files that the points of a split were read from, in hexadecimal digits; `None` where
+    /// there are no files. It goes to `provenance.json`, and a run is not resumed with other data.
+    fn identity(&self, _split: Split) -> Option<String> {
+        None
+    }
+
     /// Log-density of the distribution that the data were drawn from at each row of `y`, in nats, where it is known
     /// exactly.
     fn log_density(&self, _y: &Tensor) -> Option<Tensor> {

@@ -62,8 +62,6 @@ impl ParticleStore {
                 0 | 1 => clouds.narrow(1, 0, particles as i64),
                 times => clouds.repeat([1, times as i64, 1]),
             };
-            let finite = i64::try_from(clouds.isfinite().all())? != 0;
-            ensure!(finite, "{}: not all of its particles are finite", wrong());
             self.scatter(&Indices::range(start, count as usize), &clouds);
         }
         Ok(())

@@ -113,7 +113,7 @@ pub use indices::Indices;
 pub use inventory;
 pub use lazy_noise::LazyNoise;
 pub use map_latents::{Located, MapSearch};
-pub use metric::{Facts, Metric, Subject};
+pub use metric::{Better, Facts, Metric, Subject};
 pub use model::{Joint, Model, Wanted};
 pub use optimizer::{Averages, Method, Optimizer, OptimizerConfig};
 pub use parameters::Parameters;
@@ -121,7 +121,7 @@ pub use particles::ParticleStore;
 pub use prior_chains::{PriorChains, PriorChainsSection, Start};
 pub use prior_sampler::{Chains, PriorSampler};
 pub use random::{Draws, Random};
-pub use recipe::{Better, Origin, Problem, Recipe, RecipeError};
+pub use recipe::{Origin, Problem, Recipe, RecipeError};
 pub use record::write_whole;
 pub use registry::{
     Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Purpose, Registration, Registry,

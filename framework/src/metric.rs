@@ -1,5 +1,9 @@
 //! Says what a metric is: a number that tells how good a model is.
 
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use crate::{Dataset, Model, PriorSampler, Random, Scalars, Split};
@@ -13,6 +17,25 @@ pub trait Metric {
     /// there is anything, the runner adds the sampler and the data set.
     fn facts(&self, _subject: &Subject) -> Facts {
         Facts::new()
+    }
+}
+
+/// Which values of a number are better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Small ones, as of a distance.
+    Lower,
+    /// Large ones, as of a likelihood.
+    Higher,
+}
+
+impl fmt::Display for Better {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Better::Lower => "lower",
+            Better::Higher => "higher",
+        })
     }
 }
 

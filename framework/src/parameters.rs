@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use crate::record::write_whole;
 
@@ -70,6 +70,14 @@ impl Parameters {
                 value.size(),
                 own.kind(),
                 own.size(),
+            );
+            let finite = i64::try_from(value.isfinite().sum(Kind::Int64))?;
+            let lost = value.numel() as i64 - finite;
+            ensure!(
+                lost == 0,
+                "{}: {lost} of {} numbers of tensor `{name}` are not finite: the run that wrote it had diverged",
+                path.display(),
+                value.numel()
             );
             all.push((own.detach(), value));
         }
@@ -144,8 +152,14 @@ mod tests {
             broadcast.contains("`layers.0.weight` is Float [1, 2], expected Float [3, 2]"),
             "{broadcast}"
         );
-        let double = ones(&[3, 2]).to_kind(tch::Kind::Double);
+        let double = ones(&[3, 2]).to_kind(Kind::Double);
         assert!(refusal(&[bias(), ("layers.0.weight", double)]).contains("is Double"));
+        let infinite = Tensor::from_slice(&[1f32, f32::NAN, 0.0, f32::INFINITY, 2.0, 3.0]).view([3, 2]);
+        let lost = refusal(&[bias(), ("layers.0.weight", infinite)]);
+        assert!(
+            lost.contains("2 of 6 numbers of tensor `layers.0.weight`"),
+            "{lost}"
+        );
         let more = [
             bias(),
             ("layers.0.weight", ones(&[3, 2])),

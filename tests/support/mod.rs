@@ -3,6 +3,7 @@
 
 pub mod cluster;
 pub mod data;
+pub mod events;
 pub mod outcome;
 pub mod slurm;
 

@@ -5,12 +5,12 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use ebipla_framework::reserve;
 use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
 
-use super::Layout;
 use super::header::{HEADER, encode};
+use super::{Element, Layout};
 
 /// A cache that is to be written.
 pub struct Draft<'a> {
@@ -49,6 +49,20 @@ impl<'a> Draft<'a> {
     }
 }
 
+/// Numbers that are not finite would make the run diverge, and look like a wrong step size.
+fn ensure_finite(first: usize, points: &[u8], point_bytes: usize) -> anyhow::Result<()> {
+    let (numbers, _) = points.as_chunks::<4>();
+    let finite = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes).is_finite();
+    if let Some(i) = numbers.iter().position(|bytes| !finite(bytes)) {
+        bail!(
+            "row {} (counted from 0) has the number {}, expected finite ones: remove or replace it",
+            first + 4 * i / point_bytes,
+            f32::from_le_bytes(numbers[i])
+        );
+    }
+    Ok(())
+}
+
 /// Takes the points of a cache.
 pub struct Writer {
     file: File,
@@ -72,6 +86,9 @@ impl Writer {
             points.len(),
             self.layout
         );
+        if self.layout.element == Element::F32 {
+            ensure_finite(first, points, size)?;
+        }
         let at = HEADER as u64 + first as u64 * size as u64;
         self.file.write_all_at(points, at)?;
         self.written.fetch_add(count, Ordering::Relaxed);

@@ -6,6 +6,7 @@ use std::path::Path;
 use memmap2::Mmap;
 
 use super::header::{HEADER, decode};
+use super::identity::Identity;
 use super::{Element, Layout};
 
 /// Points, and perhaps their labels, in a file.
@@ -14,12 +15,14 @@ pub struct Cache {
     map: Mmap,
     /// Where the labels begin.
     labels: usize,
+    /// Of the files that it was made from.
+    identity: Identity,
 }
 
 impl Cache {
     /// `None` where there is no file, or one that was not made for this key, or not all of one.
     #[allow(unsafe_code)]
-    pub(super) fn open(path: &Path, key: [u8; 32]) -> Option<Self> {
+    pub(super) fn open(path: &Path, key: [u8; 32], identity: Identity) -> Option<Self> {
         let file = File::open(path).ok()?;
         // Safety: caches are written under another name and never changed once they have theirs; a new one takes the
         // name, not the file.
@@ -30,11 +33,17 @@ impl Cache {
             labels: labels as usize,
             layout,
             map,
+            identity,
         })
     }
 
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// A hash of the contents of the files that it was made from, in hexadecimal digits.
+    pub fn identity(&self) -> String {
+        blake3::Hash::from(self.identity).to_hex().to_string()
     }
 
     /// Number of points.

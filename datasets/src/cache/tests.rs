@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -94,7 +94,7 @@ fn it_is_made_once_and_holds_what_was_put_in() {
 }
 
 #[test]
-fn other_sizes_times_or_preprocessing_make_it_stale() {
+fn other_contents_or_preprocessing_make_it_stale() {
     let scratch = Scratch::new();
     let points = scratch.folder.path().join("points");
     scratch.open(&scratch.source());
@@ -102,15 +102,14 @@ fn other_sizes_times_or_preprocessing_make_it_stale() {
     fs::write(&points, b"abcdefgh").unwrap();
     assert_eq!(scratch.open(&scratch.source()), (scaled(b"abcdefgh"), true));
 
-    let time = SystemTime::now() + Duration::from_secs(5);
-    File::options()
-        .write(true)
-        .open(&points)
-        .unwrap()
-        .set_modified(time)
-        .unwrap();
-    assert!(scratch.open(&scratch.source()).1);
-    assert!(!scratch.open(&scratch.source()).1);
+    // Size and time may be the same; and another time alone changes nothing.
+    let time = fs::metadata(&points).unwrap().modified().unwrap();
+    fs::write(&points, b"ghefcdab").unwrap();
+    let file = File::options().write(true).open(&points).unwrap();
+    file.set_modified(time).unwrap();
+    assert_eq!(scratch.open(&scratch.source()), (scaled(b"ghefcdab"), true));
+    file.set_modified(time + Duration::from_secs(5)).unwrap();
+    assert_eq!(scratch.open(&scratch.source()), (scaled(b"ghefcdab"), false));
     scratch.file();
 
     let other = Source {
@@ -199,6 +198,25 @@ fn a_missing_source_is_named_with_where_to_get_it() {
         error.contains("/labels is missing: get it from somewhere"),
         "{error}"
     );
+}
+
+/// A source that changes while it is read is not cached: what was read is not what was hashed.
+#[test]
+fn a_source_that_changes_meanwhile_is_refused() {
+    let scratch = Scratch::new();
+    let failed = open(&scratch.caches(), &scratch.source(), |draft| {
+        scratch.build(draft)?;
+        Ok(fs::write(scratch.folder.path().join("points"), b"other!!!")?)
+    });
+    let error = format!("{:#}", failed.err().unwrap());
+    assert!(error.contains("changed while they were read"), "{error}");
+}
+
+#[test]
+fn the_folder_of_a_bare_name_is_the_working_folder() {
+    assert_eq!(parts(Path::new("d.npy")), (".".into(), "d.npy".into()));
+    assert_eq!(parts(Path::new("a/d.npy")), ("a".into(), "d.npy".into()));
+    assert_eq!(parts(Path::new("/d.npy")), ("/".into(), "d.npy".into()));
 }
 
 /// Whoever comes second waits, and builds nothing.

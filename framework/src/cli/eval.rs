@@ -12,7 +12,10 @@ pub fn eval(program: &Program, arguments: &EvalArguments) -> anyhow::Result<()> 
         wanted => Metrics::Only(wanted),
     };
     let run = &arguments.run;
-    let Trained { setup, checkpoint } = load(program, &run.run_dir, &run.overrides, metrics)?;
+    let trained = load(program, &run.run_dir, &run.overrides, metrics)?;
+    let Trained {
+        setup, checkpoint, ..
+    } = trained;
     let found = setup.evaluate()?;
     if arguments.json {
         return print(&format!("{:#}\n", Value::Object(found.to_json())));

@@ -32,7 +32,7 @@ pub fn member(program: &Program, arguments: &MemberArguments) -> anyhow::Result<
             message: String::new(),
         },
         Err(error) => {
-            eprintln!("error: {error:#}");
+            tracing::error!("{error:#}");
             Ending {
                 code: exit_code(&error),
                 message: format!("{error:#}"),

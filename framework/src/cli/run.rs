@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::arguments::RunArguments;
 use super::{Program, exit_code, print};
 use crate::Purpose;
-use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, find_run, train};
+use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, find_run, finished_run, train};
 
 pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let recipe = program.recipe(&arguments.recipe)?;
@@ -29,27 +29,33 @@ pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCo
             print(&results(folder.path()))?;
             Ok(ExitCode::from(code_of(outcome)))
         }
-        // It has been told of already.
-        Err(error) => Ok(ExitCode::from(exit_code(&error))),
+        Err(error) => {
+            // Through the log, so that it is also in log.txt.
+            tracing::error!("{error:#}");
+            Ok(ExitCode::from(exit_code(&error)))
+        }
     }
 }
 
-/// Trains in a folder; what goes wrong is in its log.
+/// Trains in a folder, if that is not done already.
 pub fn train_in(
     program: &Program,
     experiment: Experiment,
     folder: &RunFolder,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
+    if let Some(steps) = finished_run(folder.path(), &experiment) {
+        tracing::info!(
+            "{} finished after {steps} steps: nothing to resume (`eval` measures it again, a larger run.epochs \
+             continues it)",
+            folder.path().display()
+        );
+        return Ok(Outcome::Finished);
+    }
     program.log.write_to(folder.path())?;
     tracing::info!("run folder: {}", folder.path().display());
     let sources = program.home.sources.as_deref();
-    let trained = train(experiment, folder, sources, &program.log, interrupt);
-    if let Err(error) = &trained {
-        // Through the log, so that it is also in log.txt.
-        tracing::error!("{error:#}");
-    }
-    trained
+    train(experiment, folder, sources, &program.log, interrupt)
 }
 
 /// The exit code of a run that did not fail.

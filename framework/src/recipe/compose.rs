@@ -1,11 +1,12 @@
 //! Collects the layers of a recipe: base files, the file, the environment, the command line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use figment::value::{Dict, Value};
 
 use super::layer::{Layer, Override, Source};
+use super::nothing_said::empty_mappings;
 use super::sections::{SECTIONS, SectionKind};
 use super::yaml;
 use super::{Origin, Problem, RecipeError};
@@ -84,6 +85,7 @@ impl Files {
         };
         let mut layer = Layer {
             source: Source::File(path.to_owned()),
+            emptied: empty_in(&document.values),
             values: document.values,
             lines: document.lines,
         };
@@ -133,15 +135,26 @@ fn environment_overrides(environment: &[(String, String)]) -> Vec<Override> {
 fn override_layer(set: &[Override], problems: &mut Vec<Problem>) -> Layer {
     let mut values = Dict::new();
     let mut origins = BTreeMap::new();
+    let mut emptied = BTreeSet::new();
     for Override { key, text, origin } in set {
         insert(&mut values, key, text, origin, problems);
+        // A later one may fill it again.
+        emptied.append(&mut empty_in(&values));
         origins.insert(key.clone(), origin.clone());
     }
     Layer {
         source: Source::Overrides(origins),
         values,
         lines: BTreeMap::new(),
+        emptied,
     }
+}
+
+/// The keys of all empty mappings.
+fn empty_in(values: &Dict) -> BTreeSet<String> {
+    let each = values.iter();
+    each.flat_map(|(name, value)| empty_mappings(name, value))
+        .collect()
 }
 
 /// Puts `text` at the dotted `key`. Scalars stay text until the option that they are for says what they are.
@@ -189,7 +202,7 @@ fn drop_replaced_options(layers: &mut [Layer]) {
         }
         let mut current: Option<String> = None;
         for i in 0..layers.len() {
-            let Some(name) = section_name(&layers[i], section) else {
+            let Some(name) = layers[i].plugin_name(section) else {
                 continue;
             };
             if current.is_some_and(|old| old != name) {
@@ -200,9 +213,4 @@ fn drop_replaced_options(layers: &mut [Layer]) {
             current = Some(name);
         }
     }
-}
-
-fn section_name(layer: &Layer, section: &str) -> Option<String> {
-    let name = layer.values.get(section)?.as_dict()?.get("name")?;
-    Some(name.as_str()?.to_owned())
 }

@@ -1,6 +1,6 @@
 //! A layer of a recipe, as figment merges it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -77,6 +77,8 @@ pub struct Layer {
     pub source: Source,
     pub values: Dict,
     pub lines: BTreeMap<String, u64>,
+    /// Keys that it gave an empty mapping, whatever it said of keys below afterwards.
+    pub emptied: BTreeSet<String>,
 }
 
 impl Layer {
@@ -92,6 +94,12 @@ impl Layer {
                 .find(|(set, _)| key == *set || key.starts_with(&format!("{set}.")))
                 .map_or(Origin::Default, |(_, origin)| origin.clone()),
         }
+    }
+
+    /// The plugin that it names for a section.
+    pub fn plugin_name(&self, section: &str) -> Option<String> {
+        let name = self.values.get(section)?.as_dict()?.get("name")?;
+        Some(name.as_str()?.to_owned())
     }
 
     /// Whether values are still text, to be typed by what the option expects.

@@ -1,8 +1,10 @@
 //! Composes a recipe from its layers, checks it, and remembers where every value came from.
 
+mod bearing;
 mod compose;
 mod layer;
 mod locate;
+mod nothing_said;
 mod problem;
 mod sections;
 mod slurm_section;
@@ -14,13 +16,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+pub use bearing::{Bearing, only};
 pub use layer::{Origin, Override};
 pub use locate::{RecipeFolders, find as find_recipe, recipe_names, stem};
 pub use problem::{Problem, RecipeError};
 pub use sections::{
-    BestRecord, Better, CheckpointRecord, DecoderSection, EvaluateSection, GuardSection, LossSection,
-    OptimizerSection, ParticleDevice, ParticleRecord, PublishedSection, RecordSection, RunSection, SECTIONS,
-    SectionKind,
+    BestRecord, DecoderSection, EvaluateSection, GuardSection, LossSection, OptimizerSection, ParticleDevice,
+    ParticleRecord, PublishedSection, RecordSection, RunSection, SECTIONS, SectionKind,
 };
 pub use slurm_section::SlurmSection;
 pub use yaml::{parse as parse_yaml, to_yaml};
@@ -113,16 +115,7 @@ impl Recipe {
 
     /// A short hash of the resolved values, the seed and what does not change the numbers left out.
     pub fn hash(&self) -> String {
-        let mut values = self.values.clone();
-        if let Some(Value::Object(run)) = values.get_mut("run") {
-            run.shift_remove("seed");
-            // Where particles are kept changes none of them.
-            run.shift_remove("particles");
-        }
-        // How often something is written, and what a cluster is asked for, does not make it another experiment.
-        values.shift_remove("record");
-        values.shift_remove("published");
-        values.shift_remove("slurm");
+        let values = only(&self.values, Bearing::is_hashed);
         let digest = Sha256::digest(canonical(&Value::Object(values)).as_bytes());
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::SlurmSection;
 use crate::registry::OptionSpec;
-use crate::{Kind, OptimizerConfig, PriorChainsSection};
+use crate::{Better, Kind, OptimizerConfig, PriorChainsSection};
 
 /// How long to train, on what, and from which seed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -198,18 +198,8 @@ pub struct CheckpointRecord {
 pub struct BestRecord {
     /// A number that `evaluate` gives, e.g. sliced_w2; one is taken whenever it is measured.
     pub metric: String,
-    /// Which values are better.
-    pub better: Better,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// Small ones, as of a distance.
-    #[default]
-    Lower,
-    /// Large ones, as of a likelihood.
-    Higher,
+    /// Which values are better; null asks the metric, which knows for most of its numbers.
+    pub better: Option<Better>,
 }
 
 impl CheckpointRecord {

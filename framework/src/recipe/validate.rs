@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use super::layer::{Layer, Numbered, Origin};
 use super::locate::stem;
+use super::nothing_said;
 use super::sections::{SECTIONS, SectionKind};
 use super::yaml::{self, join};
 use super::{Problem, Recipe, RecipeError, SlurmSection};
@@ -15,7 +16,8 @@ use crate::registry::{OptionSpec, OptionType, Registration};
 use crate::{Kind, Registry, device};
 
 /// Turns layers into a checked recipe, or into the list of all problems.
-pub fn resolve(path: &Path, layers: Vec<Layer>, registry: &Registry) -> Result<Recipe, RecipeError> {
+pub fn resolve(path: &Path, mut layers: Vec<Layer>, registry: &Registry) -> Result<Recipe, RecipeError> {
+    nothing_said::settle(&mut layers, registry);
     let figment = layers
         .iter()
         .enumerate()

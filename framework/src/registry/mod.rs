@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 use serde_json::Value;
 
+use crate::Better;
+
 pub use kind::{Kind, Product};
 pub use options::{OptionSpec, OptionType};
 pub use plugin::{Complaint, DataFacts, Plugin, Purpose, Registration, Scope};
@@ -96,6 +98,13 @@ impl Registry {
     /// One plugin, if there is one of that name.
     pub fn find(&self, kind: Kind, name: &str) -> Option<&'static Registration> {
         self.of_kind(kind).find(|entry| entry.name == name)
+    }
+
+    /// Which values of a metric's number are better, as the metric says. Behind a slash stands which of its numbers it
+    /// is.
+    pub fn better(&self, number: &str) -> Option<Better> {
+        let metric = number.split('/').next()?;
+        self.find(Kind::Metric, metric)?.better(number)
     }
 
     /// Builds the plugin `name` from its options, which have been validated.

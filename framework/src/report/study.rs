@@ -13,7 +13,7 @@ use super::page::Block;
 use super::run_files::Run;
 use crate::recipe::{SECTIONS, SectionKind};
 use crate::registry::OptionSpec;
-use crate::{Better, Kind, Registry};
+use crate::{Better, Registry};
 
 pub struct Study<'a> {
     pub groups: Vec<Group>,
@@ -142,8 +142,7 @@ impl<'a> Study<'a> {
 
     /// Which values of a final number are better, as its metric says.
     pub fn better(&self, number: &str) -> Option<Better> {
-        let metric = number.split('/').next()?;
-        self.registry.find(Kind::Metric, metric)?.better(number)
+        self.registry.better(number)
     }
 
     /// What an axis is called, with its unit.

@@ -2,17 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What does not make it another experiment: seeds, where it is computed, and what is looked at how often.
-const ASIDE: [&str; 8] = [
-    "run.seed",
-    "run.device",
-    "run.threads",
-    "run.particles",
-    "guard",
-    "evaluate.every",
-    "record",
-    "published",
-];
+use crate::recipe::Bearing;
 
 /// Every value that is not null, by its dotted key, in the recipe's order.
 pub fn flat(recipe: &Map<String, Value>) -> Map<String, Value> {
@@ -25,7 +15,7 @@ pub fn flat(recipe: &Map<String, Value>) -> Map<String, Value> {
 
 fn add(key: String, value: &Value, all: &mut Map<String, Value>) {
     match value {
-        _ if ASIDE.contains(&key.as_str()) => {}
+        _ if !Bearing::of(&key).tells_experiments_apart() => {}
         // Whether an option is null or does not exist is all the same.
         Value::Null => {}
         Value::Object(inside) => {
@@ -88,6 +78,7 @@ mod tests {
             "run": { "seed": 3, "epochs": 2, "particles": { "memory": 2.0 } },
             "energy": { "name": "mlp", "tilt": null, "layers": [8, 8] },
             "record": { "metrics": { "every": 1 } },
+            "slurm": { "time": "1:00", "partition": "gpu" },
         });
         let values = flat(recipe.as_object().unwrap());
         let keys: Vec<_> = values.keys().collect();

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use crate::panics::caught;
 use crate::{Dataset, Indices, Random, Split};
@@ -100,7 +100,11 @@ impl Reader {
             // Gradients are switched off per thread. The number of libtorch's threads is taken over.
             let _guard = tch::no_grad_guard();
             for indices in asked {
-                let data = caught(|| dataset.get(Split::Train, &indices));
+                let data = caught(|| {
+                    let data = dataset.get(Split::Train, &indices)?;
+                    ensure_finite(&indices, &data)?;
+                    Ok(data)
+                });
                 if answer.send(data).is_err() {
                     return;
                 }
@@ -131,6 +135,25 @@ impl Reader {
     }
 }
 
+/// Numbers that are not finite would make the run diverge, and look like a wrong step size.
+fn ensure_finite(indices: &Tensor, data: &Tensor) -> anyhow::Result<()> {
+    if data.kind() != Kind::Float {
+        return Ok(());
+    }
+    // In plain Rust: libtorch's threads belong to the step that is computed meanwhile.
+    let mut numbers = vec![0f32; data.numel()];
+    data.contiguous().copy_data(&mut numbers, data.numel());
+    let Some(i) = numbers.iter().position(|number| !number.is_finite()) else {
+        return Ok(());
+    };
+    let row = i / (numbers.len() / indices.numel());
+    anyhow::bail!(
+        "training point {} of the data set has a number that is not finite ({})",
+        indices.int64_value(&[row as i64]),
+        numbers[i]
+    )
+}
+
 impl Drop for Reader {
     /// Waits, since libtorch must not be in use when the program ends.
     fn drop(&mut self) {
@@ -151,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// Point i is i; it counts how often it is asked, and does not like 3 and 4.
+    /// Point i is i; it counts how often it is asked, and does not like 3, 4 and 5.
     #[derive(Default)]
     struct Counting {
         bad: bool,
@@ -174,12 +197,16 @@ mod tests {
                 bail!("point 3 is damaged");
             }
             assert!(!self.bad || !has(4), "point 4 is worse");
-            Ok(indices.to_kind(tch::Kind::Float))
+            let points = indices.to_kind(Kind::Float);
+            Ok(match self.bad {
+                true => points.masked_fill(&indices.eq(5), f64::NAN),
+                false => points,
+            })
         }
     }
 
     fn numbers(tensor: &Tensor) -> Vec<f64> {
-        Vec::try_from(tensor.to_kind(tch::Kind::Double)).unwrap()
+        Vec::try_from(tensor.to_kind(Kind::Double)).unwrap()
     }
 
     #[test]
@@ -241,6 +268,10 @@ mod tests {
         let expected = [
             (3.0, "point 3 is damaged"),
             (4.0, "internal error: point 4 is worse"),
+            (
+                5.0,
+                "training point 5 of the data set has a number that is not finite (NaN)",
+            ),
         ];
         assert_eq!(failed, expected.map(|(point, error)| (point, error.to_owned())));
     }

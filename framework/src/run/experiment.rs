@@ -8,8 +8,11 @@ use anyhow::Context;
 use super::Setup;
 use super::batches::{Batch, Batches};
 use super::building::{build_of_kind, scope, wrong};
+use super::checkpoint::{BestBy, Checkpoint};
 use super::findings::Findings;
+use super::guard::Diverged;
 use super::setup::AVERAGE;
+use crate::recipe::BestRecord;
 use crate::{
     Algorithm, Averages, DataFacts, GradientCount, Optimizer, Persistent, PriorChains, Problem, Purpose,
     Recipe, RecipeError, Registry, Scalars, Split, Step,
@@ -24,6 +27,7 @@ pub struct Experiment {
     energy_optimizer: Optimizer,
     generator_optimizer: Optimizer,
     gradients_taken: GradientCount,
+    best: Option<BestBy>,
 }
 
 /// What is there to look at, it has from its [`Setup`].
@@ -40,7 +44,7 @@ impl Experiment {
     ///
     /// The disk of the folder `out` takes what is too much for memory.
     pub fn build(recipe: Recipe, registry: &Registry, purpose: Purpose, out: &Path) -> anyhow::Result<Self> {
-        check_best(&recipe)?;
+        let best = best(&recipe, registry)?;
         let mut setup = Setup::build(recipe, registry, purpose, out)?;
         let Setup {
             recipe,
@@ -71,6 +75,7 @@ impl Experiment {
                 model.generator.parameters().tensors(),
             ),
             gradients_taken: GradientCount::default(),
+            best,
             setup,
         })
     }
@@ -117,6 +122,11 @@ impl Experiment {
         Ok(scalars)
     }
 
+    /// What makes a checkpoint the best, if one is to be kept for that.
+    pub fn best(&self) -> Option<BestBy> {
+        self.best.clone()
+    }
+
     /// How many gradients the last step took.
     pub fn gradients_taken(&self) -> GradientCount {
         self.gradients_taken
@@ -153,9 +163,26 @@ impl Experiment {
         Ok(())
     }
 
-    /// Replaces the weights by those in `folder`.
-    pub fn load_weights(&self, folder: &Path) -> anyhow::Result<()> {
-        self.load_files(folder, "")
+    /// Refuses weights that nothing can be done with.
+    pub fn ensure_finite_weights(&self, step: u64) -> Result<(), Diverged> {
+        let networks = [
+            ("energy", self.model.energy.parameters()),
+            ("generator", self.model.generator.parameters()),
+        ];
+        for (network, parameters) in networks {
+            // A sum in double precision is finite where all numbers of single precision are.
+            let sums = parameters.tensors().into_iter();
+            let mut sums = sums.map(|tensor| tensor.sum(tch::Kind::Double).double_value(&[]));
+            if let Some(sum) = sums.find(|sum| !sum.is_finite()) {
+                return Err(Diverged::of_weights(network, sum, step));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the weights by those of a checkpoint.
+    pub fn load_weights(&self, checkpoint: &Checkpoint) -> anyhow::Result<()> {
+        self.load_files(checkpoint, "")
     }
 
     /// Whether a network is evaluated with averages of its parameters.
@@ -172,19 +199,38 @@ impl Experiment {
     }
 }
 
-/// Whether the number by which a checkpoint is the best will be measured.
-fn check_best(recipe: &Recipe) -> Result<(), RecipeError> {
-    let Some(best) = &recipe.record.checkpoint.best else {
-        return Ok(());
+/// The number by which a checkpoint is the best, which must be measured, and which of its values are better.
+fn best(recipe: &Recipe, registry: &Registry) -> Result<Option<BestBy>, RecipeError> {
+    let Some(BestRecord { metric, better }) = &recipe.record.checkpoint.best else {
+        return Ok(None);
+    };
+    let problem = |option: &str, message: String| {
+        let key = format!("record.checkpoint.best.{option}");
+        let origin = recipe.origin(&key).cloned();
+        Problem::at(key, origin.as_ref(), message)
     };
     // Behind a slash stands which of a metric's numbers it is.
-    let metric = best.metric.split('/').next().unwrap_or_default();
-    if recipe.metrics().any(|(name, _)| name == metric) {
-        return Ok(());
+    let owner = metric.split('/').next().unwrap_or_default();
+    if !recipe.metrics().any(|(name, _)| name == owner) {
+        let names: Vec<_> = recipe.metrics().map(|(name, _)| name).collect();
+        let problem = problem("metric", format!("`{metric}` is not among evaluate.metrics"));
+        return Err(wrong(recipe, problem.with_names(owner, names)));
     }
-    let key = "record.checkpoint.best.metric";
-    let message = format!("`{}` is not among evaluate.metrics", best.metric);
-    let names: Vec<_> = recipe.metrics().map(|(name, _)| name).collect();
-    let problem = Problem::at(key, recipe.origin(key), message).with_names(metric, names);
-    Err(wrong(recipe, problem))
+    let better = match (registry.better(metric), *better) {
+        (Some(known), Some(other)) if known != other => {
+            let message =
+                format!("found `{other}`, but {known} values of `{metric}` are better; leave it out");
+            return Err(wrong(recipe, problem("better", message)));
+        }
+        (None, None) => {
+            let message =
+                format!("`{metric}` does not say which of its values are better: set `lower` or `higher`");
+            return Err(wrong(recipe, problem("better", message)));
+        }
+        (known, set) => known.or(set),
+    };
+    Ok(better.map(|better| BestBy {
+        metric: metric.clone(),
+        better,
+    }))
 }

@@ -18,6 +18,19 @@ const CHAINS: &str = "a smaller prior_sampler.step_size, prior_sampler.name=tame
      one, or loss.energy_l2";
 const PARTICLES: &str = "a smaller algorithm.step_size, or a smaller optimizer.generator.lr";
 
+impl Diverged {
+    /// For weights after a step, where `network` has some that are not finite.
+    pub fn of_weights(network: &str, value: f64, step: u64) -> Self {
+        Self {
+            quantity: format!("a weight of the {network}"),
+            value,
+            step,
+            limit: String::new(),
+            advice: if network == "generator" { PARTICLES } else { CHAINS },
+        }
+    }
+}
+
 impl GuardSection {
     /// Looks at the numbers of a step.
     pub fn check(&self, step: u64, numbers: &[(String, f64)]) -> Result<(), Diverged> {

@@ -21,13 +21,14 @@ mod training;
 
 pub use account::Account;
 pub use building::{build_of_kind, scope};
-pub use checkpoint::last_checkpoint;
+pub use checkpoint::{Checkpoint, last_checkpoint};
 pub use experiment::Experiment;
 pub use folder::{RunFolder, is_running, lock_folder};
 pub use guard::Diverged;
 pub use interrupt::{INTERRUPTED, Interrupt};
 pub use logging::Log;
-pub use resume::find_run;
+pub use provenance::warn_of_other_data;
+pub use resume::{find_run, finished_run};
 pub use setup::Setup;
 pub use state::{Ending, State};
 pub use training::{Outcome, train};

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::device;
+use super::Experiment;
+use crate::{Dataset, Split, device};
 
 /// The contents of `provenance.json`.
 #[derive(Clone, Debug, Serialize)]
@@ -22,6 +23,9 @@ pub struct Provenance {
     folder: String,
     recipe_hash: String,
     seed: u64,
+    /// The contents of the files that the data were read from; absent where they were made up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<DataIdentity>,
     start: String,
     pub end: Option<String>,
     /// How it ended; absent while it runs, or if it was killed.
@@ -41,6 +45,48 @@ struct Git {
     dirty: bool,
 }
 
+/// Hashes of the contents of the files that the points of each split were read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataIdentity {
+    train: String,
+    validation: Option<String>,
+}
+
+impl DataIdentity {
+    pub fn of(dataset: &dyn Dataset) -> Option<Self> {
+        Some(Self {
+            train: dataset.identity(Split::Train)?,
+            validation: dataset.identity(Split::Validation),
+        })
+    }
+
+    /// Those that the run in a folder notes.
+    fn noted(folder: &Path) -> Option<Self> {
+        let text = std::fs::read(folder.join(FILE)).ok()?;
+        let provenance: Value = serde_json::from_slice(&text).ok()?;
+        serde_json::from_value(provenance.get("data")?.clone()).ok()
+    }
+}
+
+/// Whether the files of a data set have changed since the run in `folder` read them. Runs that do not note their data
+/// count as unchanged.
+pub fn data_have_changed(dataset: &dyn Dataset, folder: &Path) -> bool {
+    match (DataIdentity::noted(folder), DataIdentity::of(dataset)) {
+        (Some(noted), Some(found)) => noted != found,
+        _ => false,
+    }
+}
+
+/// For those who look at a run with other data than it was trained on.
+pub fn warn_of_other_data(dataset: &dyn Dataset, run_dir: &Path) {
+    if data_have_changed(dataset, run_dir) {
+        tracing::warn!(
+            "the files of the data set have changed since {} was trained on them ({FILE}, `data`)",
+            run_dir.display()
+        );
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 struct Versions {
     runner: &'static str,
@@ -51,7 +97,7 @@ struct Versions {
 
 impl Provenance {
     /// Takes note at the start of a run. `sources` is the folder that the program was built from.
-    pub fn at_start(sources: Option<&Path>, device: tch::Device, recipe_hash: String, seed: u64) -> Self {
+    pub fn at_start(sources: Option<&Path>, experiment: &Experiment) -> Self {
         let (major, minor, patch) = hdf5::library_version();
         Self {
             program: "runner",
@@ -62,14 +108,15 @@ impl Provenance {
                 libtorch: env!("LIBTORCH_VERSION"),
                 hdf5: format!("{major}.{minor}.{patch}"),
             },
-            device: device::name(device),
+            device: device::name(experiment.device),
             threads: tch::get_num_threads(),
             host: host(),
             cpu: device::cpu(),
             command_line: std::env::args().collect(),
             folder: std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string()),
-            recipe_hash,
-            seed,
+            recipe_hash: experiment.recipe.hash(),
+            seed: experiment.recipe.run.seed,
+            data: DataIdentity::of(experiment.dataset.as_ref()),
             start: now(),
             end: None,
             outcome: None,

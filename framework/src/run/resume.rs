@@ -5,22 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::{Checkpoint, Experiment, State};
+use crate::recipe::Bearing;
 use crate::{Problem, Recipe, RecipeError, Registry};
-
-/// Keys that may change between two parts of a run: how long it goes on, where it is computed, and what is looked at.
-const MAY_CHANGE: [&str; 11] = [
-    "run.epochs",
-    "run.max_steps",
-    "run.device",
-    "run.threads",
-    "run.particles",
-    "guard",
-    "evaluate",
-    "evaluation_sampler",
-    "published",
-    "record",
-    "slurm",
-];
 
 /// The newest run of this recipe and seed below `out`.
 ///
@@ -68,6 +55,16 @@ pub fn find_run(out: &Path, recipe: &Recipe, registry: &Registry) -> Result<Path
     })
 }
 
+/// After how many steps the run in `folder` has finished, where the experiment asks for no more.
+pub fn finished_run(folder: &Path, experiment: &Experiment) -> Option<u64> {
+    if State::noted(folder) != Some(State::Finished) {
+        return None;
+    }
+    // Where the last checkpoint is damaged there is something to do after all.
+    let done = Checkpoint::last_of(folder).ok()?.step();
+    (done >= experiment.total_steps()).then_some(done)
+}
+
 /// Folders `NAME-HASH-sSEED` and `NAME-HASH-sSEED-2`, …
 fn runs_of(out: &Path, recipe: &Recipe) -> Vec<PathBuf> {
     let entries = fs::read_dir(out).into_iter().flatten();
@@ -101,7 +98,7 @@ fn changes(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<Problem> {
 }
 
 fn compare(key: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Problem>) {
-    if old == new || MAY_CHANGE.contains(&key) {
+    if old == new || Bearing::of(key).may_change() {
         return;
     }
     if let (Some(Value::Object(old)), Some(Value::Object(new))) = (old, new) {

@@ -7,6 +7,7 @@ use anyhow::Context;
 use tch::{Device, Tensor};
 
 use super::building::{self, build, build_of_kind, chain, scope, wrong};
+use super::checkpoint::Checkpoint;
 use super::findings::{Findings, Measured};
 use crate::{
     DataFacts, Dataset, Energy, Facts, Generator, Metric, Model, PriorSampler, Problem, Purpose, Random,
@@ -103,16 +104,16 @@ impl Setup {
     }
 
     /// Takes the weights from a checkpoint that a run evaluates with: averages where it keeps them.
-    pub fn load_for_evaluation(&self, checkpoint: &Path) -> anyhow::Result<()> {
+    pub fn load_for_evaluation(&self, checkpoint: &Checkpoint) -> anyhow::Result<()> {
         let optimizer = &self.recipe.optimizer;
         let averaged = optimizer.energy.average.is_some() || optimizer.generator.average.is_some();
         self.load_files(checkpoint, if averaged { AVERAGE } else { "" })
     }
 
-    pub(super) fn load_files(&self, folder: &Path, suffix: &str) -> anyhow::Result<()> {
-        let file = |name: &str| folder.join(format!("{name}{suffix}.safetensors"));
-        self.model.energy.parameters().load(&file("energy"))?;
-        self.model.generator.parameters().load(&file("generator"))
+    pub(super) fn load_files(&self, checkpoint: &Checkpoint, suffix: &str) -> anyhow::Result<()> {
+        let file = |name: &str| checkpoint.file(&format!("{name}{suffix}.safetensors"));
+        self.model.energy.parameters().load(&file("energy")?)?;
+        self.model.generator.parameters().load(&file("generator")?)
     }
 
     /// Measures every metric that the recipe asks for.
@@ -200,6 +201,10 @@ impl Dataset for Head {
     fn labels(&self, split: Split) -> Option<Tensor> {
         let labels = self.whole.labels(split)?;
         Some(labels.narrow(0, 0, self.len(split) as i64))
+    }
+
+    fn identity(&self, split: Split) -> Option<String> {
+        self.whole.identity(split)
     }
 
     fn log_density(&self, y: &Tensor) -> Option<Tensor> {

@@ -72,18 +72,39 @@ impl State {
         if is_running(folder) {
             return (State::Running, None);
         }
-        let provenance = fs::read(folder.join("provenance.json"));
-        let begun = provenance.is_ok() || folder.join("metrics.jsonl").exists();
-        let provenance: Value = serde_json::from_slice(&provenance.unwrap_or_default()).unwrap_or_default();
-        match provenance["outcome"].as_str() {
-            Some("finished") => (State::Finished, None),
-            Some("interrupted") => (State::Interrupted, None),
-            Some(failed) if failed.contains("diverged:") => (State::Diverged, said(failed.to_owned())),
-            Some(failed) => (State::Failed, said(failed.to_owned())),
+        let begun = ["provenance.json", "metrics.jsonl"]
+            .iter()
+            .any(|file| folder.join(file).exists());
+        match outcome(folder) {
+            Some(outcome) => {
+                let state = Self::of_outcome(&outcome);
+                (state, said(outcome).filter(|_| state.is_failure()))
+            }
             None if begun => (State::Killed, None),
             None => (State::Waiting, None),
         }
     }
+
+    /// How the last part of a run ended, as its provenance says; `None` where it does not.
+    pub fn noted(folder: &Path) -> Option<Self> {
+        outcome(folder).map(|outcome| Self::of_outcome(&outcome))
+    }
+
+    fn of_outcome(outcome: &str) -> Self {
+        match outcome {
+            "finished" => State::Finished,
+            "interrupted" => State::Interrupted,
+            failed if failed.contains("diverged:") => State::Diverged,
+            _ => State::Failed,
+        }
+    }
+}
+
+/// The outcome in a run's provenance.
+fn outcome(folder: &Path) -> Option<String> {
+    let provenance = fs::read(folder.join("provenance.json")).ok()?;
+    let provenance: Value = serde_json::from_slice(&provenance).ok()?;
+    provenance["outcome"].as_str().map(str::to_owned)
 }
 
 impl fmt::Display for State {

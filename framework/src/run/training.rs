@@ -12,10 +12,11 @@ use super::findings::Findings;
 use super::memory;
 use super::pictures::pictures;
 use super::progress::Progress;
-use super::provenance::Provenance;
+use super::provenance::{Provenance, data_have_changed};
 use super::{Experiment, Interrupt, Log, RunFolder};
 use crate::panics::caught;
-use crate::record::{self, DumpFacts, MetricsFile, Moment, TensorBoard};
+use crate::recipe::Bearing;
+use crate::record::{self, DumpFacts, EVALUATE, EndFile, Kept, MetricsFile, Moment, TensorBoard};
 use crate::{Scalars, Split};
 
 /// How a run ended, if it did not fail.
@@ -34,17 +35,26 @@ pub fn train(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let recipe = experiment.recipe.clone();
-    let mut checkpoints = Checkpoints::of(folder.path(), recipe.record.checkpoint.clone());
+    ensure!(
+        !data_have_changed(experiment.dataset.as_ref(), folder.path()),
+        "the files of the data set have changed since {} was started (provenance.json, `data`): put back those that it \
+         was trained on, or start again without --resume",
+        folder.path().display()
+    );
+    let mut checkpoints = Checkpoints::of(&experiment, folder.path());
     let done = checkpoints.restore(&mut experiment)?;
     folder.write("recipe.yaml", &recipe.to_yaml())?;
-    let mut provenance = Provenance::at_start(sources, experiment.device, recipe.hash(), recipe.run.seed);
+    let mut provenance = Provenance::at_start(sources, &experiment);
     provenance.after_those_in(folder.path());
     folder.write("provenance.json", &provenance.to_json()?)?;
 
     let outcome = caught(|| {
         let mut run = Run::start(&mut experiment, folder.path(), checkpoints, done, log)?;
         let outcome = run.until_done(interrupt);
-        run.ended(&outcome).and(outcome)
+        if outcome.is_err() {
+            run.failed();
+        }
+        outcome
     });
 
     provenance.ended(match &outcome {
@@ -55,12 +65,6 @@ pub fn train(
     let noted = folder.write("provenance.json", &provenance.to_json()?);
     // Why the run failed matters more than that this could not be noted.
     outcome.and_then(|outcome| noted.map(|()| outcome))
-}
-
-/// Whether a value of a recipe is none of the experiment.
-fn is_aside(key: &str) -> bool {
-    let asides = ["record.", "published.", "slurm."];
-    asides.iter().any(|section| key.starts_with(section))
 }
 
 struct Run<'a> {
@@ -106,6 +110,11 @@ impl<'a> Run<'a> {
             ),
             None => tracing::info!("prior chains: libtorch"),
         }
+        // After the last step only the end is left, and all of it is told again.
+        let only_end = done.filter(|done| *done >= total);
+        if let Some(done) = only_end {
+            EndFile::remove(folder, done)?;
+        }
         let mut tensorboard = TensorBoard::create(folder)?;
         let start = Moment { step: 0, epoch: 0 };
         match done {
@@ -116,7 +125,7 @@ impl<'a> Run<'a> {
             None => {
                 let recipe = &experiment.recipe;
                 let values = recipe.origins().map(|(key, value, _)| (key, value));
-                tensorboard.hyper_parameters(values.filter(|(key, _)| !is_aside(key)))?;
+                tensorboard.hyper_parameters(values.filter(|(key, _)| Bearing::of(key) != Bearing::Aside))?;
                 tensorboard.text(start, "recipe", &format!("```yaml\n{}```", recipe.to_yaml()))?;
                 let constants = experiment.algorithm.constants().into_iter();
                 let constants: Vec<_> = constants
@@ -126,8 +135,12 @@ impl<'a> Run<'a> {
             }
         }
         let done = done.unwrap_or(0);
+        let kept = Kept {
+            step: done,
+            evaluation: only_end.is_none(),
+        };
         Ok(Self {
-            metrics: MetricsFile::open(folder, done)?,
+            metrics: MetricsFile::open(folder, kept)?,
             tensorboard,
             progress: Progress::start(&log.bars, done, total, epochs),
             account: Accounting::open(folder, done, total, epochs)?,
@@ -168,19 +181,10 @@ impl<'a> Run<'a> {
         Ok(Outcome::Finished)
     }
 
-    /// Tells TensorBoard how the run ended; an interrupted one has not.
-    fn ended(&mut self, outcome: &anyhow::Result<Outcome>) -> anyhow::Result<()> {
-        let moment = self.moment(self.done);
-        match outcome {
-            Ok(Outcome::Interrupted) => Ok(()),
-            Ok(Outcome::Finished) => self.tensorboard.ended(moment, true),
-            Err(_) => {
-                // Why it failed is what matters.
-                let _ = self.account.recorded(Duration::ZERO);
-                let _ = self.tensorboard.ended(moment, false);
-                Ok(())
-            }
-        }
+    /// Notes that the run failed. Nothing more can go wrong with it: why it failed is what matters.
+    fn failed(&mut self) {
+        let _ = self.account.recorded(Duration::ZERO);
+        let _ = self.tensorboard.ended(self.moment(self.done), false);
     }
 
     fn moment(&self, done: u64) -> Moment {
@@ -260,12 +264,24 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Records what is told at the end. A run that is killed here, after its last checkpoint, does all of it again when it
+    /// is resumed.
     fn at_end(&mut self, done: u64) -> anyhow::Result<()> {
-        let moment = self.moment(done);
+        let mut end = EndFile::begin(self.folder, done)?;
+        std::mem::swap(&mut self.tensorboard, &mut end.events);
+        let recorded = self.record_end(self.moment(done));
+        std::mem::swap(&mut self.tensorboard, &mut end.events);
+        recorded.and_then(|()| end.finish())
+    }
+
+    fn record_end(&mut self, moment: Moment) -> anyhow::Result<()> {
+        let done = moment.step;
         self.dump_particles(moment)?;
         self.draw(moment)?;
         let found = self.evaluate(moment)?;
-        self.checkpoints.are_best(done, &found.to_numbers())?;
+        if self.checkpoints.are_best(done, &found.to_numbers())? {
+            self.checkpoints.prune()?;
+        }
         let found = found.to_json();
         if !found.is_empty() {
             let mut all = Map::new();
@@ -274,14 +290,14 @@ impl<'a> Run<'a> {
             let path = self.folder.join("evaluation.json");
             record::write_bytes(&path, format!("{:#}\n", Value::Object(all)))?;
         }
-        Ok(())
+        self.tensorboard.ended(moment, true)
     }
 
     fn evaluate(&mut self, moment: Moment) -> anyhow::Result<Findings> {
         let found = self.experiment.evaluate()?;
         let named: Vec<_> = found
             .numbers()
-            .map(|(name, number)| (format!("evaluate/{name}"), number))
+            .map(|(name, number)| (format!("{EVALUATE}{name}"), number))
             .collect();
         if !named.is_empty() {
             self.metrics.write(moment, &named)?;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Axes, Manifest, ManifestMember, SweepError};
-use crate::recipe::{self, Override, RecipeFolders};
+use crate::recipe::{self, Bearing, Override, RecipeFolders};
 use crate::{Origin, Recipe, Registry};
 
 /// What a sweep is to vary.
@@ -64,10 +64,13 @@ impl Planned {
         self.recipe.folder_name()
     }
 
-    /// What the sweep has set, remarks on the experiment apart.
+    /// What the sweep has set that bears on numbers.
     pub fn values(&self) -> Map<String, Value> {
         let value = |key: &String| Some((key.clone(), self.recipe.value(key)?.clone()));
-        let varied = self.varied.iter().filter(|key| !key.starts_with("published."));
+        let varied = self
+            .varied
+            .iter()
+            .filter(|key| Bearing::of(key) != Bearing::Aside);
         varied.filter_map(value).collect()
     }
 }
@@ -169,10 +172,10 @@ fn no_twins(members: &[Planned]) -> Result<(), SweepError> {
     for member in members {
         if !names.insert(member.name()) {
             let message = format!(
-                "two members are the same run, {}: {}. Values under `record`, `slurm` and `run.particles` do not \
-                 make another run",
+                "two members are the same run, {}: {}. Values of {} do not make another run",
                 member.name(),
-                Value::Object(member.values())
+                Value::Object(member.values()),
+                Bearing::Aside.keys().collect::<Vec<_>>().join(", ")
             );
             return Err(SweepError(message));
         }

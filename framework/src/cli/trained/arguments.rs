@@ -27,6 +27,14 @@ pub struct Overrides {
     pub device: Option<String>,
 }
 
+impl Overrides {
+    /// Values that were set, for the attributes of a file.
+    pub fn to_text(&self) -> String {
+        let set = self.set.iter().map(|(key, value)| format!("{key}={value}"));
+        set.collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// How many samples of what kind, and where they go.
 #[derive(Args)]
 pub struct SampleArguments {

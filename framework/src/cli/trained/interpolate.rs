@@ -17,7 +17,10 @@ use crate::{Random, Split};
 pub fn interpolate(program: &Program, command: &InterpolateCommand) -> anyhow::Result<()> {
     let run_dir = &command.run.run_dir;
     check(command)?;
-    let Trained { setup, checkpoint } = load(program, run_dir, &command.run.overrides, Metrics::Only(&[]))?;
+    let trained = load(program, run_dir, &command.run.overrides, Metrics::Only(&[]))?;
+    let Trained {
+        setup, checkpoint, ..
+    } = trained;
     let format = Format::of(&command.out, setup.dataset.shape())?;
     let seed = command.map.seed.unwrap_or(setup.recipe.run.seed);
     let mut random = Random::new(seed).fork("interpolate");

@@ -14,12 +14,14 @@ mod scorer;
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
+
 use self::arguments::Overrides;
 use super::arguments::RecipeArguments;
 use super::{Misuse, Program};
 
-use crate::Purpose;
-use crate::run::{Setup, last_checkpoint};
+use crate::run::{Checkpoint, Setup, last_checkpoint, warn_of_other_data};
+use crate::{Purpose, Recipe};
 
 /// The resolved recipe in a run's folder.
 const RECIPE: &str = "recipe.yaml";
@@ -28,6 +30,8 @@ const RECIPE: &str = "recipe.yaml";
 pub struct Trained {
     pub setup: Setup,
     pub checkpoint: PathBuf,
+    /// The hash of the run's own recipe, whatever was overridden.
+    pub recipe_hash: String,
 }
 
 /// Which metrics of a recipe are built.
@@ -38,7 +42,8 @@ pub enum Metrics<'a> {
     Only(&'a [String]),
 }
 
-/// Loads a run. What is wrong with its name is wrong with the command line.
+/// Loads a run: the only way to weights, whose checksums are compared. What is wrong with its name is wrong with the
+/// command line.
 pub fn load(
     program: &Program,
     run_dir: &Path,
@@ -47,6 +52,9 @@ pub fn load(
 ) -> anyhow::Result<Trained> {
     let mut recipe = recipe_of(run_dir, overrides)?;
     let checkpoint = last_checkpoint(run_dir).map_err(|error| Misuse(format!("{error:#}")))?;
+    let checkpoint = Checkpoint::open(checkpoint)
+        .context("if the run is resumed, it continues from the checkpoint before the damaged one")?;
+    let recipe_hash = Recipe::load_resolved(&run_dir.join(RECIPE), &program.registry)?.hash();
     if let Metrics::Only(wanted) = metrics {
         let own = program.recipe(&recipe)?;
         let own: Vec<_> = own.metrics().map(|(name, _)| name.to_owned()).collect();
@@ -61,7 +69,14 @@ pub fn load(
     let recipe = program.recipe(&recipe)?;
     let setup = Setup::build(recipe, &program.registry, Purpose::Restore, run_dir)?;
     setup.load_for_evaluation(&checkpoint)?;
-    Ok(Trained { setup, checkpoint })
+    if !overrides.set.iter().any(|(key, _)| key.starts_with("dataset")) {
+        warn_of_other_data(setup.dataset.as_ref(), run_dir);
+    }
+    Ok(Trained {
+        setup,
+        checkpoint: checkpoint.path().to_owned(),
+        recipe_hash,
+    })
 }
 
 /// A run's recipe, with overrides.

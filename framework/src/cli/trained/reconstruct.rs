@@ -12,7 +12,10 @@ use crate::{Random, Split};
 
 pub fn reconstruct(program: &Program, command: &ReconstructCommand) -> anyhow::Result<()> {
     let run_dir = &command.run.run_dir;
-    let Trained { setup, checkpoint } = load(program, run_dir, &command.run.overrides, Metrics::Only(&[]))?;
+    let trained = load(program, run_dir, &command.run.overrides, Metrics::Only(&[]))?;
+    let Trained {
+        setup, checkpoint, ..
+    } = trained;
     let format = Format::of(&command.out, setup.dataset.shape())?;
     let count = count_of(&setup, command.split)?;
     let particles = match command.split {

@@ -10,7 +10,12 @@ use crate::cli::{Program, print};
 pub fn sample(program: &Program, command: &SampleCommand) -> anyhow::Result<()> {
     let arguments = &command.samples;
     let run_dir = &command.run.run_dir;
-    let Trained { setup, checkpoint } = load(program, run_dir, &command.run.overrides, Metrics::Only(&[]))?;
+    let overrides = &command.run.overrides;
+    let Trained {
+        setup,
+        checkpoint,
+        recipe_hash,
+    } = load(program, run_dir, overrides, Metrics::Only(&[]))?;
     let format = Format::of(&arguments.out, setup.dataset.shape())?;
     let seed = arguments.seed.unwrap_or(setup.recipe.run.seed);
     let mut random = Random::new(seed).fork("sample");
@@ -18,7 +23,8 @@ pub fn sample(program: &Program, command: &SampleCommand) -> anyhow::Result<()> 
     let latents = draw_latents(&setup, model.energy.as_ref(), arguments.n.into(), &mut random)?;
     let facts = [
         ("checkpoint", checkpoint.display().to_string()),
-        ("recipe_hash", setup.recipe.hash()),
+        ("recipe_hash", recipe_hash),
+        ("overrides", overrides.to_text()),
         ("seed", seed.to_string()),
     ];
     write_samples(arguments, format, &setup, model, &latents, &facts, &mut random)?;

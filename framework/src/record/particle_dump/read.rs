@@ -87,6 +87,7 @@ impl ParticleDump {
             .read_slice::<f32, _, Ix3>(s![position..position + 1, .., ..]);
         let cloud = read.with_context(|| format!("{} is damaged", self.path.display()))?;
         let numbers: Vec<f32> = cloud.into_iter().collect();
+        self.ensure_finite(position, &numbers)?;
         let [_, particles, latent_dim] = self.shape.map(|n| n as i64);
         Ok(Some(
             Tensor::f_from_slice(&numbers)?.f_view([particles, latent_dim])?,
@@ -102,9 +103,25 @@ impl ParticleDump {
             let size: Vec<_> = block.shape().iter().map(|n| *n as i64).collect();
             let numbers = block.as_standard_layout();
             let numbers = numbers.as_slice().context("a block without numbers")?;
+            self.ensure_finite(start, numbers)?;
             let block = Tensor::f_from_slice(numbers)?.f_view(&size[..])?;
             Ok((start, block.to_kind(Kind::Float).to_device(Device::Cpu)))
         })
+    }
+
+    /// `numbers` are those of the clouds from position `start` on.
+    fn ensure_finite(&self, start: usize, numbers: &[f32]) -> anyhow::Result<()> {
+        let [_, particles, latent_dim] = self.shape;
+        if let Some(i) = numbers.iter().position(|number| !number.is_finite()) {
+            let position = start + i / (particles * latent_dim);
+            bail!(
+                "{}: the cloud of data point {} has a number that is not finite ({})",
+                self.path.display(),
+                self.indices[position],
+                numbers[i]
+            );
+        }
+        Ok(())
     }
 }
 
@@ -154,6 +171,26 @@ mod tests {
             all.extend(crate::record::plain_numbers(&block?.1));
         }
         Ok(all)
+    }
+
+    #[test]
+    fn a_cloud_that_is_not_finite_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("step_00000007.h5");
+        dump(&path, false);
+        let file = hdf5::File::open_rw(&path).unwrap();
+        let particles = file.dataset(PARTICLES).unwrap();
+        particles
+            .write_slice(&ndarray::arr3(&[[[0.0f32, f32::NAN]]]), s![13..14, 1..2, ..])
+            .unwrap();
+        drop((particles, file));
+        let error = format!("{:#}", numbers(&path).unwrap_err());
+        assert!(
+            error.contains("step_00000007.h5: the cloud of data point 13"),
+            "{error}"
+        );
+        let dump = ParticleDump::open(&path).unwrap();
+        assert!(dump.cloud(13).is_err() && dump.cloud(12).is_ok());
     }
 
     /// No damage to the numbers goes unnoticed: chunks and metadata have checksums.

@@ -18,10 +18,13 @@ use tensorboard_proto::event::{Event, SessionLog, SessionLog_SessionStatus};
 use tensorboard_proto::summary::{Summary, Summary_Value};
 use tensorboard_rs::record_writer::RecordWriter;
 
-use super::{Moment, Picture};
+use super::{Moment, Picture, UNFINISHED};
 
 /// What names of event files begin with: TensorBoard looks for it.
 const PREFIX: &str = "events.out.tfevents.";
+
+/// What stands in names of event files of what is told at a run's end, before the step.
+const END: &str = ".end_";
 
 /// The event file of one run, or of one part of a resumed run.
 pub struct TensorBoard {
@@ -29,12 +32,59 @@ pub struct TensorBoard {
     path: PathBuf,
 }
 
+/// The event file of what is told at a run's end. It appears whole or not at all, so that a run that is killed before
+/// can tell all of it again.
+pub struct EndFile {
+    pub events: TensorBoard,
+    folder: PathBuf,
+    step: u64,
+}
+
+impl EndFile {
+    /// Begins one for the end after `step` steps.
+    pub fn begin(run_dir: &Path, step: u64) -> anyhow::Result<Self> {
+        let folder = tensorboard_folder(run_dir)?;
+        // TensorBoard does not take it for an event file.
+        let path = folder.join(format!("{UNFINISHED}end"));
+        let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+        Ok(Self {
+            events: TensorBoard::on(file, path)?,
+            folder,
+            step,
+        })
+    }
+
+    /// Gives it its name, which is read after those that are there.
+    pub fn finish(self) -> anyhow::Result<()> {
+        let unfinished = &self.events.path;
+        let end = format!("{END}{:08}", self.step);
+        let path = self.folder.join(name_of(next_number(&self.folder)?) + &end);
+        File::open(unfinished)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(unfinished, &path))
+            .with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// Removes those of an end that is told again.
+    pub fn remove(run_dir: &Path, step: u64) -> anyhow::Result<()> {
+        let folder = tensorboard_folder(run_dir)?;
+        let end = format!("{END}{step:08}");
+        for name in names(&folder)?.into_iter().filter(|name| name.ends_with(&end)) {
+            let path = folder.join(name);
+            fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
 impl TensorBoard {
     /// Starts an event file in `folder/tensorboard`.
     pub fn create(folder: &Path) -> anyhow::Result<Self> {
-        let folder = folder.join("tensorboard");
-        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-        let (file, path) = new_file(&folder)?;
+        let (file, path) = new_file(&tensorboard_folder(folder)?)?;
+        Self::on(file, path)
+    }
+
+    fn on(file: File, path: PathBuf) -> anyhow::Result<Self> {
         let mut tensorboard = Self {
             writer: RecordWriter::new(BufWriter::new(file)),
             path,
@@ -118,16 +168,35 @@ impl TensorBoard {
     }
 }
 
-/// A file that TensorBoard reads after those that are there: it reads them in the order of their names.
-fn new_file(folder: &Path) -> anyhow::Result<(File, PathBuf)> {
+/// The folder of a run's event files, which is made if it is not there.
+fn tensorboard_folder(run_dir: &Path) -> anyhow::Result<PathBuf> {
+    let folder = run_dir.join("tensorboard");
+    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// The names of all files in a folder.
+fn names(folder: &Path) -> anyhow::Result<Vec<String>> {
     let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));
+    Ok(names.collect())
+}
+
+fn name_of(number: u64) -> String {
+    format!("{PREFIX}{number:010}.runner")
+}
+
+/// A number for a file that TensorBoard reads after those that are there: it reads them in the order of their names.
+fn next_number(folder: &Path) -> anyhow::Result<u64> {
     let number = |name: &str| name.strip_prefix(PREFIX)?.split('.').next()?.parse::<u64>().ok();
-    let taken = entries
-        .filter_map(|entry| number(&entry.ok()?.file_name().to_string_lossy()))
-        .max();
-    let mut number = taken.map_or(0, |taken| taken + 1).max(seconds() as u64);
+    let taken = names(folder)?.iter().filter_map(|name| number(name)).max();
+    Ok(taken.map_or(0, |taken| taken + 1).max(seconds() as u64))
+}
+
+fn new_file(folder: &Path) -> anyhow::Result<(File, PathBuf)> {
+    let mut number = next_number(folder)?;
     loop {
-        let path = folder.join(format!("{PREFIX}{number:010}.runner"));
+        let path = folder.join(name_of(number));
         match File::create_new(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
             file => {

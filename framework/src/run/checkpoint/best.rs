@@ -6,10 +6,18 @@ use std::path::Path;
 use anyhow::bail;
 use serde::{Deserialize, Serialize};
 
-use crate::recipe::{BestRecord, Better};
+use crate::Better;
 use crate::record::write_bytes;
 
 const NAME: &str = "best.json";
+
+/// What makes a checkpoint the best.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BestBy {
+    /// A number that `evaluate` gives.
+    pub metric: String,
+    pub better: Better,
+}
 
 /// The contents of `checkpoints/best.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,12 +28,7 @@ struct Best {
 }
 
 /// Notes the checkpoint after `step` steps if it is better than all before; says whether it is.
-pub fn note(
-    folder: &Path,
-    wanted: &BestRecord,
-    step: u64,
-    numbers: &[(String, f64)],
-) -> anyhow::Result<bool> {
+pub fn note(folder: &Path, wanted: &BestBy, step: u64, numbers: &[(String, f64)]) -> anyhow::Result<bool> {
     let Some((_, value)) = numbers.iter().find(|(name, _)| *name == wanted.metric) else {
         let names: Vec<_> = numbers.iter().map(|(name, _)| name.as_str()).collect();
         bail!(
@@ -70,11 +73,11 @@ mod tests {
     #[test]
     fn only_what_is_better_than_all_before_is_noted() {
         let folder = tempfile::tempdir().unwrap();
-        let mut wanted = BestRecord {
+        let mut wanted = BestBy {
             metric: "mmd".into(),
             better: Better::Lower,
         };
-        let look = |wanted: &BestRecord, step: u64, value: f64| {
+        let look = |wanted: &BestBy, step: u64, value: f64| {
             note(
                 folder.path(),
                 wanted,

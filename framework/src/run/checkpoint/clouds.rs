@@ -1,16 +1,18 @@
 //! Writes clouds of particles into a checkpoint without rewriting all of them each time, and reads them back.
 //!
-//! A checkpoint has all clouds as of some earlier moment (`NAME.safetensors`, shared with the checkpoints before it as
-//! a hard link) and those that have changed since (`NAME_changed.safetensors`).
+//! A checkpoint has all clouds as they are (`NAME.safetensors`). Where that is less to write, it has those of an earlier
+//! checkpoint instead (`NAME_before.safetensors`, which is a hard link) and those that have changed since
+//! (`NAME_changed.safetensors`). So a file under the plain name is never out of date.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
+use super::Checkpoint;
 use crate::record::{blocks, plain_numbers};
 use crate::{Indices, ParticleStore};
 
@@ -25,11 +27,13 @@ pub fn save(
     before: Option<&Path>,
 ) -> anyhow::Result<()> {
     let changed = store.changed();
-    let all = all_file(name, folder);
-    let linked = 2 * changed.len() <= store.shape()[0]
-        && before.is_some_and(|before| fs::hard_link(all_file(name, before), &all).is_ok());
-    if linked {
-        return save_some(store, &changed, &changed_file(name, folder));
+    let [all, earlier, since] = files(name).map(|file| folder.join(file));
+    let linked = |before: &Path| {
+        let mut whole = files(name).map(|file| before.join(file)).into_iter().take(2);
+        whole.any(|whole| fs::hard_link(whole, &earlier).is_ok())
+    };
+    if 2 * changed.len() <= store.shape()[0] && before.is_some_and(linked) {
+        return save_some(store, &changed, &since);
     }
     save_all(store, &all)?;
     store.call_saved();
@@ -37,23 +41,22 @@ pub fn save(
 }
 
 /// Puts back what [`save`] wrote.
-pub fn load(name: &str, store: &mut ParticleStore, folder: &Path) -> anyhow::Result<()> {
-    let all = all_file(name, folder);
-    load_all(store, &all).with_context(|| format!("reading {}", all.display()))?;
+pub fn load(name: &str, store: &mut ParticleStore, checkpoint: &Checkpoint) -> anyhow::Result<()> {
+    let [all, earlier, since] = files(name);
+    let whole = if checkpoint.has(&earlier) { earlier } else { all };
+    let whole = checkpoint.file(&whole)?;
+    load_all(store, &whole).with_context(|| format!("reading {}", whole.display()))?;
     store.call_saved();
-    let changed = changed_file(name, folder);
-    if changed.exists() {
-        load_some(store, &changed).with_context(|| format!("reading {}", changed.display()))?;
+    if checkpoint.has(&since) {
+        let since = checkpoint.file(&since)?;
+        load_some(store, &since).with_context(|| format!("reading {}", since.display()))?;
     }
     Ok(())
 }
 
-fn all_file(name: &str, folder: &Path) -> PathBuf {
-    folder.join(format!("{name}.safetensors"))
-}
-
-fn changed_file(name: &str, folder: &Path) -> PathBuf {
-    folder.join(format!("{name}_changed.safetensors"))
+/// All clouds; or all as they were earlier, and those that have changed since.
+fn files(name: &str) -> [String; 3] {
+    ["", "_before", "_changed"].map(|part| format!("{name}{part}.safetensors"))
 }
 
 /// Writes a safetensors file block by block: the library for it wants all tensors at once.
@@ -103,6 +106,10 @@ fn load_all(store: &mut ParticleStore, path: &Path) -> anyhow::Result<()> {
     for (start, count) in blocks(shape) {
         let mut numbers = vec![0f32; count * shape[1] * shape[2]];
         file.read_exact(bytemuck::cast_slice_mut(&mut numbers))?;
+        ensure!(
+            numbers.iter().all(|number| number.is_finite()),
+            "it has particles that are not finite: the run that wrote it had diverged"
+        );
         let size = [count, shape[1], shape[2]].map(|n| n as i64);
         store.scatter(
             &Indices::range(start, count),
@@ -142,6 +149,10 @@ fn load_some(store: &mut ParticleStore, path: &Path) -> anyhow::Result<()> {
         "it has clouds of the shape {:?}",
         clouds.size()
     );
+    ensure!(
+        i64::try_from(clouds.isfinite().all())? != 0,
+        "it has particles that are not finite: the run that wrote it had diverged"
+    );
     let inside = indices.ge(0).logical_and(&indices.lt(points)).all();
     ensure!(
         i64::try_from(inside)? != 0,
@@ -157,6 +168,7 @@ mod tests {
 
     use super::*;
     use crate::fuzzing::survives;
+    use crate::run::checkpoint::manifest::Manifest;
     use crate::{Random, Storage};
 
     fn store(seed: u64) -> ParticleStore {
@@ -176,18 +188,22 @@ mod tests {
         let some = Tensor::from_slice(&[2i64, 5]);
         own.scatter(&some.into(), &Tensor::ones([2, 4, 3], (Kind::Float, Device::Cpu)));
         save("particles", &mut own, &two, Some(&one)).unwrap();
+        assert!(one.join("particles.safetensors").exists() && !two.join("particles.safetensors").exists());
+        Manifest::write(&two, 2, Some(&one)).unwrap();
+        let checkpoint = Checkpoint::open(two.clone()).unwrap();
         let mut other = store(2);
-        load("particles", &mut other, &two).unwrap();
+        load("particles", &mut other, &checkpoint).unwrap();
         assert!(other.block(0, 9).equal(&own.block(0, 9)));
 
-        for file in ["particles_changed.safetensors", "particles.safetensors"] {
+        // Damage that checksums would see, after they were compared.
+        for file in ["particles_changed.safetensors", "particles_before.safetensors"] {
             let path = two.join(file);
             let whole = fs::read(&path).unwrap();
             // The two folders share a file, which is not to be damaged in both.
             fs::remove_file(&path).unwrap();
             let mut refused = 0;
             survives(&whole, &path, |path| {
-                if let Err(error) = load("particles", &mut other, &two) {
+                if let Err(error) = load("particles", &mut other, &checkpoint) {
                     refused += 1;
                     let name = path.file_name().unwrap().to_str().unwrap();
                     assert!(format!("{error:#}").contains(name), "{error:#}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
@@ -39,9 +39,11 @@ impl Manifest {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
+            // It may have had another name there.
             let shared = known.as_ref().and_then(|(before, manifest)| {
-                let same = same_file(&entry.path(), &before.join(&name));
-                same.then(|| manifest.files.get(&name).cloned())?
+                let mut files = manifest.files.iter();
+                let same = files.find(|(name, _)| same_file(&entry.path(), &before.join(name)));
+                same.map(|(_, checksum)| checksum.clone())
             });
             let checksum = match shared {
                 Some(checksum) => checksum,
@@ -57,14 +59,24 @@ impl Manifest {
             step,
             files,
         };
-        let path = folder.join(NAME);
+        let path = Self::path(folder);
         fs::write(&path, serde_json::to_string_pretty(&manifest)? + "\n")?;
         File::open(&path)?.sync_all()?;
         Ok(File::open(folder)?.sync_all()?)
     }
 
+    /// Where it is in the folder of a checkpoint.
+    pub fn path(folder: &Path) -> PathBuf {
+        folder.join(NAME)
+    }
+
+    /// Whether it has a checksum of the file `name`.
+    pub fn lists(&self, name: &str) -> bool {
+        self.files.contains_key(name)
+    }
+
     fn read(folder: &Path) -> anyhow::Result<Self> {
-        let path = folder.join(NAME);
+        let path = Self::path(folder);
         let text = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
         let manifest: Self =
             serde_json::from_slice(&text).with_context(|| format!("{} is damaged", path.display()))?;
@@ -83,7 +95,11 @@ impl Manifest {
         for (name, expected) in &manifest.files {
             let path = folder.join(name);
             let found = Checksum::of(&path).with_context(|| format!("reading {}", path.display()))?;
-            ensure!(found == *expected, "{} is damaged", path.display());
+            ensure!(
+                found == *expected,
+                "{} is damaged: its checksum is not the one in {NAME}",
+                path.display()
+            );
         }
         Ok(manifest)
     }

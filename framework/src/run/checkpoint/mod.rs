@@ -3,6 +3,7 @@
 mod best;
 mod clouds;
 mod manifest;
+mod opened;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,10 +12,11 @@ use std::time::Instant;
 use anyhow::Context;
 use tch::Tensor;
 
+pub use self::best::BestBy;
 use self::manifest::Manifest;
 pub use self::manifest::identity;
+pub use self::opened::Checkpoint;
 use super::Experiment;
-use crate::recipe::CheckpointRecord;
 use crate::record::UNFINISHED;
 use crate::state::{self, Tensors};
 use crate::{Persistent, Slot};
@@ -24,18 +26,21 @@ const STATE: &str = "state.safetensors";
 /// The checkpoints of one run, `checkpoints/step_NNNNNNNN/`.
 pub struct Checkpoints {
     folder: PathBuf,
-    /// Which of them are kept.
-    record: CheckpointRecord,
+    /// How many of the last ones are kept.
+    keep: usize,
+    /// What makes another one worth keeping.
+    best: Option<BestBy>,
     /// The one before.
     last: Option<PathBuf>,
 }
 
 impl Checkpoints {
-    /// Those below `run_dir`.
-    pub fn of(run_dir: &Path, record: CheckpointRecord) -> Self {
+    /// Those of an experiment below `run_dir`.
+    pub fn of(experiment: &Experiment, run_dir: &Path) -> Self {
         Self {
             folder: run_dir.join("checkpoints"),
-            record,
+            keep: experiment.recipe.record.checkpoint.keep,
+            best: experiment.best(),
             last: None,
         }
     }
@@ -51,7 +56,7 @@ impl Checkpoints {
 
     /// Whether the checkpoint after `step` steps is the best so far by what was measured; it is noted, and kept.
     pub fn are_best(&self, step: u64, numbers: &[(String, f64)]) -> anyhow::Result<bool> {
-        match &self.record.best {
+        match &self.best {
             Some(wanted) => best::note(&self.folder, wanted, step, numbers),
             None => Ok(false),
         }
@@ -61,8 +66,11 @@ impl Checkpoints {
     pub fn save(&mut self, experiment: &mut Experiment, step: u64) -> anyhow::Result<()> {
         let path = self.path(step);
         if path.exists() {
-            return Ok(());
+            // What the run that wrote it was killed before.
+            return self.prune();
         }
+        // The numbers of a step are taken before its update: they do not show that this was the last finite one.
+        experiment.ensure_finite_weights(step)?;
         let start = Instant::now();
         let unfinished = path.with_file_name(format!("{UNFINISHED}{}", name(&path)));
         let written = self.write(experiment, step, &unfinished, &path);
@@ -96,9 +104,10 @@ impl Checkpoints {
         Ok(File::open(&self.folder)?.sync_all()?)
     }
 
-    fn prune(&self) -> anyhow::Result<()> {
+    /// Removes those that are not to be kept.
+    pub fn prune(&self) -> anyhow::Result<()> {
         let best = best::step(&self.folder).map(|step| self.path(step));
-        let unwanted = self.all().into_iter().skip(self.record.keep);
+        let unwanted = self.all().into_iter().skip(self.keep);
         for path in unwanted.filter(|path| Some(path) != best.as_ref()) {
             // Renamed first, so that a checkpoint is never half there.
             let unwanted = path.with_file_name(format!("{UNFINISHED}{}", name(&path)));
@@ -112,8 +121,8 @@ impl Checkpoints {
     /// Restores the newest checkpoint that is whole, and returns after how many steps it was taken.
     pub fn restore(&mut self, experiment: &mut Experiment) -> anyhow::Result<Option<u64>> {
         for path in self.all() {
-            let manifest = match Manifest::verified(&path) {
-                Ok(manifest) => manifest,
+            let checkpoint = match Checkpoint::open(path.clone()) {
+                Ok(checkpoint) => checkpoint,
                 Err(error) => {
                     tracing::warn!("{error:#}; trying the checkpoint before it");
                     // It must not count among those that are kept.
@@ -122,22 +131,23 @@ impl Checkpoints {
                     continue;
                 }
             };
-            load(experiment, &path).with_context(|| format!("restoring {}", path.display()))?;
+            load(experiment, &checkpoint).with_context(|| format!("restoring {}", path.display()))?;
             self.last = Some(path);
-            return Ok(Some(manifest.step));
+            return Ok(Some(checkpoint.step()));
         }
         Ok(None)
     }
 }
 
-fn load(experiment: &mut Experiment, path: &Path) -> anyhow::Result<()> {
-    experiment.load_weights(path)?;
-    let mut tensors: Tensors = Tensor::read_safetensors(path.join(STATE))?.into_iter().collect();
+fn load(experiment: &mut Experiment, checkpoint: &Checkpoint) -> anyhow::Result<()> {
+    experiment.load_weights(checkpoint)?;
+    let tensors = Tensor::read_safetensors(checkpoint.file(STATE)?)?;
+    let mut tensors: Tensors = tensors.into_iter().collect();
     let device = experiment.device;
     for (part, state) in experiment.parts() {
         state::restore(part, state, &mut tensors, device)?;
         for (name, store) in stores(state) {
-            clouds::load(name, store, path)?;
+            clouds::load(name, store, checkpoint)?;
         }
     }
     anyhow::ensure!(
