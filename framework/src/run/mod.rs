@@ -17,6 +17,7 @@ mod provenance;
 mod resume;
 mod setup;
 mod state;
+mod step_sizes;
 mod training;
 
 pub use account::Account;
@@ -30,4 +31,5 @@ pub use logging::Log;
 pub use resume::find_run;
 pub use setup::Setup;
 pub use state::{Ending, State};
+pub use step_sizes::report as report_step_sizes;
 pub use training::{Outcome, train};

@@ -13,6 +13,7 @@ use super::memory;
 use super::pictures::pictures;
 use super::progress::Progress;
 use super::provenance::Provenance;
+use super::step_sizes;
 use super::{Experiment, Interrupt, Log, RunFolder};
 use crate::panics::caught;
 use crate::record::{self, DumpFacts, MetricsFile, Moment, TensorBoard};
@@ -126,6 +127,7 @@ impl<'a> Run<'a> {
             }
         }
         let done = done.unwrap_or(0);
+        step_sizes::report(experiment, done)?;
         Ok(Self {
             metrics: MetricsFile::open(folder, done)?,
             tensorboard,
@@ -262,6 +264,10 @@ impl<'a> Run<'a> {
 
     fn at_end(&mut self, done: u64) -> anyhow::Result<()> {
         let moment = self.moment(done);
+        // At the start the networks had learnt nothing.
+        if done > 0 {
+            step_sizes::report(self.experiment, done)?;
+        }
         self.dump_particles(moment)?;
         self.draw(moment)?;
         let found = self.evaluate(moment)?;

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Indices, Joint, NoiseLedger, ParticleStore, Random, Wanted};
+use ebipla_framework::{
+    Clouds, DataFacts, Indices, Joint, NoiseLedger, ParticleStore, PosteriorStep, Random, Wanted,
+};
 
 use super::parameter_step::update_parameters;
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -163,6 +165,33 @@ impl Algorithm for Particles {
 
     fn clouds(&self) -> Option<&dyn Clouds> {
         Some(self)
+    }
+
+    /// Where losses are taken after the move, the clouds have had the whole drift but only 1/L of the noise between two
+    /// drifts: the variance that they see is smaller by 2hτ(1 − 1/L).
+    fn posterior_steps(&self) -> Vec<PosteriorStep> {
+        let Ebipla {
+            step_size,
+            temperature,
+            losses_at,
+            ..
+        } = self.config;
+        let missing = 1.0 - 1.0 / self.batches_per_epoch;
+        let step = match losses_at {
+            LossesAt::Updated if temperature > 0.0 => {
+                let variance = move |step: f64, curvature: f64| {
+                    let product = step * curvature;
+                    PosteriorStep::langevin_variance(product) - 2.0 * product * missing
+                };
+                PosteriorStep::new("algorithm.step_size", step_size, self.raw_step, 1, variance)
+            }
+            _ => PosteriorStep::langevin("algorithm.step_size", step_size, self.raw_step, temperature),
+        };
+        let warmup = self.config.warmup.iter().filter(|warmup| warmup.steps > 0);
+        let warmup = warmup.map(|WarmUp { step_size, .. }| {
+            PosteriorStep::langevin("algorithm.warmup.step_size", *step_size, *step_size, temperature)
+        });
+        std::iter::once(step).chain(warmup).collect()
     }
 
     fn constants(&self) -> Vec<(&'static str, f64)> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, Random, Wanted};
+use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, PosteriorStep, Random, Wanted};
 
 use super::parameter_step::{Gradients, PriorTerm, record};
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -106,6 +106,20 @@ impl Algorithm for AllParticles {
 
     fn constants(&self) -> Vec<(&'static str, f64)> {
         vec![("raw step size", self.raw_step)]
+    }
+
+    fn posterior_steps(&self) -> Vec<PosteriorStep> {
+        let EbiplaFull {
+            step_size,
+            temperature,
+            ..
+        } = self.config;
+        vec![PosteriorStep::langevin(
+            "algorithm.step_size",
+            step_size,
+            self.raw_step,
+            temperature,
+        )]
     }
 }
 

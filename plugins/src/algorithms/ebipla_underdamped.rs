@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, Random, Wanted};
+use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, PosteriorStep, Random, Wanted};
 
 use super::parameter_step::{Gradients, PriorTerm, record, update_parameters};
 use super::posterior::joint_of_clouds;
@@ -105,6 +105,7 @@ impl Plugin for EbiplaUnderdamped {
         };
         Ok(Box::new(MovingParticles {
             parameter_step: self.parameters,
+            time_unit: unit,
             kinetic,
             for_parameters,
             positions,
@@ -116,6 +117,8 @@ impl Plugin for EbiplaUnderdamped {
 
 struct MovingParticles {
     parameter_step: ParameterStep,
+    /// The raw step for a step_size of 1.
+    time_unit: f64,
     kinetic: Kinetic,
     /// The same with the noise of the parameters.
     for_parameters: Kinetic,
@@ -151,6 +154,22 @@ impl Algorithm for MovingParticles {
             ("raw step size", self.kinetic.step_size),
             ("raw friction", self.kinetic.friction),
         ]
+    }
+
+    fn posterior_steps(&self) -> Vec<PosteriorStep> {
+        let kinetic = self.kinetic;
+        let variance = move |step_size, curvature| {
+            let kinetic = Kinetic { step_size, ..kinetic };
+            kinetic.variance(curvature)
+        };
+        let raw = kinetic.step_size;
+        vec![PosteriorStep::new(
+            "algorithm.step_size",
+            raw / self.time_unit,
+            raw,
+            2,
+            variance,
+        )]
     }
 }
 

@@ -1,7 +1,7 @@
 //! The closest baseline: posterior chains that start anew for every batch (Pang et al. 2020).
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, Wanted};
+use ebipla_framework::{Clouds, PosteriorStep, Wanted};
 
 use super::parameter_step::update_parameters;
 use super::posterior::StepUnit;
@@ -71,6 +71,20 @@ impl Algorithm for ShortRuns {
 
     fn constants(&self) -> Vec<(&'static str, f64)> {
         vec![("raw step size of the posterior chains", self.raw_step)]
+    }
+
+    fn posterior_steps(&self) -> Vec<PosteriorStep> {
+        let Lebm {
+            step_size,
+            temperature,
+            ..
+        } = self.config;
+        vec![PosteriorStep::langevin(
+            "algorithm.step_size",
+            step_size,
+            self.raw_step,
+            temperature,
+        )]
     }
 }
 
