@@ -17,7 +17,9 @@ pub struct Ebipla {
     /// Particles N for each data point. [particles]
     #[schemars(range(min = 1))]
     particles: usize,
-    /// Step size h of the particles, in the unit of step_unit. [step_unit]
+    /// Step size h of the particles, in the unit of step_unit. Where U + V has the curvature λ, the particles'
+    /// variance is 1/(1 − hλ/2) times the posterior's for the raw step h: 1.05 at hλ = 0.1, 1.25 at 0.4, 2 at 1, and they
+    /// fly apart from 2 on. `check` and the log of a run report hλ. [step_unit]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
     /// What step_size is measured in.
@@ -49,7 +51,9 @@ enum Noise {
 enum LossesAt {
     /// At Xₖ, where the drift was taken: one pass gives all gradients.
     Previous,
-    /// At Xₖ₊₁, after drift and noise: takes a second pass.
+    /// At Xₖ₊₁, after drift and noise: takes a second pass. The particles have had the whole drift of h but only 1/L of the
+    /// noise until the next one, so that the losses see a variance that is smaller by 2h(1 − 1/L): with hλ = 0.25 and L = 10
+    /// iterations between visits, 0.69 times the posterior's, where `previous` sees 1.14.
     Updated,
 }
 
@@ -62,7 +66,7 @@ struct WarmUp {
     /// Particles N' for each data point meanwhile; must divide `particles`. [particles]
     #[schemars(range(min = 1))]
     particles: usize,
-    /// Step size of the inner Langevin steps, a raw Euler–Maruyama step. [latent units²]
+    /// Step size of the inner Langevin steps, a raw Euler–Maruyama step, with the bias of step_size. [latent units²]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
     /// Langevin steps in each iteration. [steps]
