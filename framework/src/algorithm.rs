@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use crate::{Indices, Joint, Model, Optimizer, Persistent, PriorChains, Random, Scalars};
+use crate::{Indices, Joint, Model, Optimizer, Persistent, PosteriorStep, PriorChains, Random, Scalars};
 
 /// A training algorithm. The runner owns the loop, the data order, the records and the clock.
 ///
@@ -16,6 +16,12 @@ pub trait Algorithm: Persistent {
 
     /// Numbers that are fixed for the run and worth showing at its start, such as raw step sizes.
     fn constants(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+
+    /// The steps that it takes towards the posterior. The runner compares them with the curvature at the particles, and
+    /// reports what bias to expect.
+    fn posterior_steps(&self) -> Vec<PosteriorStep> {
         Vec::new()
     }
 }

@@ -15,6 +15,7 @@ pub enum Integrator {
 }
 
 /// dx = v dt, dv = −∇F dt − cv dt + √(2cτ) dB, with target exp(−F/τ).
+#[derive(Clone, Copy, Debug)]
 pub struct Kinetic {
     /// Step size h.
     pub step_size: f64,
@@ -50,6 +51,23 @@ impl Kinetic {
                 self.exponential(phase, start, draws);
                 None
             }
+        }
+    }
+
+    /// The stationary variance of x where F is quadratic with the curvature λ, as a multiple of τ/λ; infinity where the step
+    /// is unstable, and 0 without noise.
+    pub fn variance(&self, curvature: f64) -> f64 {
+        // Both Verlet integrators are stable as long as h²λ < 4.
+        let product = self.step_size * self.step_size * curvature;
+        let variance = match self.integrator {
+            Integrator::Obabo if product < 4.0 => 1.0 / (1.0 - product / 4.0),
+            Integrator::Baoab if product < 4.0 => 1.0,
+            Integrator::Obabo | Integrator::Baoab => f64::INFINITY,
+            Integrator::Exponential => Exponential::new(self.friction, self.step_size).variance(curvature),
+        };
+        match self.temperature > 0.0 || variance.is_infinite() {
+            true => variance,
+            false => 0.0,
         }
     }
 
@@ -135,6 +153,32 @@ impl Exponential {
             var_x: 2.0 / c * (h - 2.0 * psi1) - (-2.0 * c * h).exp_m1() / (c * c),
             covariance: one_minus * one_minus / c,
         }
+    }
+
+    /// λ·Var x in the stationary state of the chain on curvature λ, at τ = 1; infinity if there is none.
+    ///
+    /// The step is linear, (x, v) ← A(x, v) + ε, so that the covariance S solves S = ASAᵀ + Cov ε: three linear equations for
+    /// Var x, Cov(x, v) and Var v, of which Cramer's rule gives the first.
+    fn variance(&self, curvature: f64) -> f64 {
+        let Self { psi0, psi1, psi2, .. } = *self;
+        if curvature <= 0.0 {
+            return 1.0;
+        }
+        let [xx, xv, vx, vv] = [1.0 - psi2 * curvature, psi1, -psi1 * curvature, psi0];
+        let (trace, determinant) = (xx + vv, xx * vv - xv * vx);
+        if determinant.abs() >= 1.0 || trace.abs() >= 1.0 + determinant {
+            return f64::INFINITY;
+        }
+        let noise = [self.var_x, self.covariance, self.var_v];
+        let others = [
+            [-2.0 * xx * xv, 1.0 - xx * vv - xv * vx, -2.0 * vx * vv],
+            [-xv * xv, -xv * vv, 1.0 - vv * vv],
+        ];
+        let with_first = |[a, b, c]: [f64; 3]| {
+            let [[d, e, f], [g, h, i]] = others;
+            a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+        };
+        curvature * with_first(noise) / with_first([1.0 - xx * xx, -xx * vx, -vx * vx])
     }
 
     /// Weights of a fresh normal and of the velocity's normal in ε_x, by Cholesky's factorisation.

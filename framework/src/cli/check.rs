@@ -5,7 +5,7 @@ use std::path::Path;
 use super::arguments::CheckArguments;
 use super::{Program, print};
 use crate::Purpose;
-use crate::run::Experiment;
+use crate::run::{Experiment, report_step_sizes};
 
 pub fn check(program: &Program, arguments: &CheckArguments) -> anyhow::Result<()> {
     let recipe = program.recipe(&arguments.recipe)?;
@@ -16,5 +16,6 @@ pub fn check(program: &Program, arguments: &CheckArguments) -> anyhow::Result<()
         anyhow::bail!("recipe {name}: after one step {quantity} is {value}");
     }
     experiment.evaluate()?;
+    report_step_sizes(&experiment, 1)?;
     print(&format!("{name}: right; built everything and took a step\n"))
 }

@@ -17,6 +17,7 @@ mod provenance;
 mod resume;
 mod setup;
 mod state;
+mod step_sizes;
 mod training;
 
 pub use account::Account;
@@ -31,4 +32,5 @@ pub use provenance::warn_of_other_data;
 pub use resume::{find_run, finished_run};
 pub use setup::Setup;
 pub use state::{Ending, State};
+pub use step_sizes::report as report_step_sizes;
 pub use training::{Outcome, train};

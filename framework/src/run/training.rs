@@ -13,6 +13,7 @@ use super::memory;
 use super::pictures::pictures;
 use super::progress::Progress;
 use super::provenance::{Provenance, data_have_changed};
+use super::step_sizes;
 use super::{Experiment, Interrupt, Log, RunFolder};
 use crate::panics::caught;
 use crate::recipe::Bearing;
@@ -139,6 +140,7 @@ impl<'a> Run<'a> {
             step: done,
             evaluation: only_end.is_none(),
         };
+        step_sizes::report(experiment, done)?;
         Ok(Self {
             metrics: MetricsFile::open(folder, kept)?,
             tensorboard,
@@ -276,6 +278,10 @@ impl<'a> Run<'a> {
 
     fn record_end(&mut self, moment: Moment) -> anyhow::Result<()> {
         let done = moment.step;
+        // At the start the networks had learnt nothing.
+        if done > 0 {
+            step_sizes::report(self.experiment, done)?;
+        }
         self.dump_particles(moment)?;
         self.draw(moment)?;
         let found = self.evaluate(moment)?;

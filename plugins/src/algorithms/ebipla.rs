@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Indices, Joint, LazyNoise, ParticleStore, Wanted};
+use ebipla_framework::{Clouds, DataFacts, Indices, Joint, LazyNoise, ParticleStore, PosteriorStep, Wanted};
 
 use super::parameter_step::update_parameters;
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -15,7 +15,9 @@ pub struct Ebipla {
     /// Particles N for each data point. [particles]
     #[schemars(range(min = 1))]
     particles: usize,
-    /// Step size h of the particles, in the unit of step_unit. [step_unit]
+    /// Step size h of the particles, in the unit of step_unit. Where U + V has the curvature λ, the particles'
+    /// variance is 1/(1 − hλ/2) times the posterior's for the raw step h: 1.05 at hλ = 0.1, 1.25 at 0.4, 2 at 1, and they
+    /// fly apart from 2 on. `check` and the log of a run report hλ. [step_unit]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
     /// What step_size is measured in.
@@ -47,7 +49,9 @@ enum Noise {
 enum LossesAt {
     /// At Xₖ, where the drift was taken: one pass gives all gradients.
     Previous,
-    /// At Xₖ₊₁, after drift and noise: takes a second pass.
+    /// At Xₖ₊₁, after drift and noise: takes a second pass. The particles have had the whole drift of h but only 1/L of the
+    /// noise until the next one, so that the losses see a variance that is smaller by 2h(1 − 1/L): with hλ = 0.25 and L = 10
+    /// iterations between visits, 0.69 times the posterior's, where `previous` sees 1.14.
     Updated,
 }
 
@@ -60,7 +64,7 @@ struct WarmUp {
     /// Particles N' for each data point meanwhile; must divide `particles`. [particles]
     #[schemars(range(min = 1))]
     particles: usize,
-    /// Step size of the inner Langevin steps, a raw Euler–Maruyama step. [latent units²]
+    /// Step size of the inner Langevin steps, a raw Euler–Maruyama step, with the bias of step_size. [latent units²]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
     /// Langevin steps in each iteration. [steps]
@@ -165,6 +169,33 @@ impl Algorithm for Particles {
 
     fn clouds(&self) -> Option<&dyn Clouds> {
         Some(self)
+    }
+
+    /// Where losses are taken after the move, the clouds have had the whole drift but only 1/L of the noise between two
+    /// drifts: the variance that they see is smaller by 2hτ(1 − 1/L).
+    fn posterior_steps(&self) -> Vec<PosteriorStep> {
+        let Ebipla {
+            step_size,
+            temperature,
+            losses_at,
+            ..
+        } = self.config;
+        let missing = 1.0 - 1.0 / self.batches_per_epoch;
+        let step = match losses_at {
+            LossesAt::Updated if temperature > 0.0 => {
+                let variance = move |step: f64, curvature: f64| {
+                    let product = step * curvature;
+                    PosteriorStep::langevin_variance(product) - 2.0 * product * missing
+                };
+                PosteriorStep::new("algorithm.step_size", step_size, self.raw_step, 1, variance)
+            }
+            _ => PosteriorStep::langevin("algorithm.step_size", step_size, self.raw_step, temperature),
+        };
+        let warmup = self.config.warmup.iter().filter(|warmup| warmup.steps > 0);
+        let warmup = warmup.map(|WarmUp { step_size, .. }| {
+            PosteriorStep::langevin("algorithm.warmup.step_size", *step_size, *step_size, temperature)
+        });
+        std::iter::once(step).chain(warmup).collect()
     }
 
     fn constants(&self) -> Vec<(&'static str, f64)> {

@@ -1,6 +1,8 @@
 //! Training algorithms.
 
 #[cfg(test)]
+mod bias;
+#[cfg(test)]
 mod closed_form;
 mod ebipla;
 mod ebipla_full;
