@@ -43,8 +43,7 @@ pub fn train_in(
 ) -> anyhow::Result<Outcome> {
     program.log.write_to(folder.path())?;
     tracing::info!("run folder: {}", folder.path().display());
-    let sources = program.home.sources.as_deref();
-    let trained = train(experiment, folder, sources, &program.log, interrupt);
+    let trained = train(experiment, folder, &program.home, &program.log, interrupt);
     if let Err(error) = &trained {
         // Through the log, so that it is also in log.txt.
         tracing::error!("{error:#}");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Problem, RecipeError};
+use super::{Problem, RecipeError, shipped};
 
 /// The folders in which recipe names are looked up, first match first.
 #[derive(Clone, Debug, Default)]
@@ -10,16 +10,21 @@ pub struct RecipeFolders(pub Vec<PathBuf>);
 
 /// Finds `recipe`: a path, or a name in one of the folders, with or without `.yaml`. It is called a `what`.
 pub fn find(what: &str, recipe: &str, folders: &RecipeFolders) -> Result<PathBuf, RecipeError> {
+    find_from(what, Path::new(""), recipe, folders).map_err(|problem| RecipeError::one(recipe, problem))
+}
+
+/// The same where paths are relative to `place`.
+pub fn find_from(
+    what: &str,
+    place: &Path,
+    recipe: &str,
+    folders: &RecipeFolders,
+) -> Result<PathBuf, Problem> {
+    let places = std::iter::once(place).chain(folders.0.iter().map(PathBuf::as_path));
     let spelled = [recipe.to_owned(), format!("{recipe}.yaml")];
-    let places = std::iter::once(PathBuf::new()).chain(folders.0.iter().cloned());
-    for place in places {
-        if let Some(path) = spelled
-            .iter()
-            .map(|name| place.join(name))
-            .find(|path| path.is_file())
-        {
-            return Ok(path);
-        }
+    let mut paths = places.flat_map(|place| spelled.each_ref().map(|name| place.join(name)));
+    if let Some(path) = paths.find(|path| shipped::is_file(path)) {
+        return Ok(path);
     }
     let names = recipe_names(folders);
     let looked: Vec<_> = folders
@@ -27,13 +32,15 @@ pub fn find(what: &str, recipe: &str, folders: &RecipeFolders) -> Result<PathBuf
         .iter()
         .map(|folder| folder.display().to_string())
         .collect();
-    let message = format!(
-        "no such {what}: not a file, and not a name in {}",
-        looked.join(" or ")
-    );
+    let message = match looked.is_empty() {
+        true => format!("no such {what}: {recipe} is not a file"),
+        false => format!(
+            "no such {what}: {recipe} is not a file, and not a name in {}",
+            looked.join(" or ")
+        ),
+    };
     let bare = recipe.trim_end_matches(".yaml");
-    let problem = Problem::at("", None, message).with_names(bare, names.iter().map(String::as_str));
-    Err(RecipeError::one(recipe, problem))
+    Err(Problem::at("", None, message).with_names(bare, names.iter().map(String::as_str)))
 }
 
 /// The names of all recipes in the folders, sorted. Files in `bases/` are parts, not recipes.
@@ -41,9 +48,8 @@ pub fn recipe_names(folders: &RecipeFolders) -> Vec<String> {
     let mut names: Vec<_> = folders
         .0
         .iter()
-        .filter_map(|folder| std::fs::read_dir(folder).ok())
-        .flat_map(|entries| entries.flatten().map(|entry| entry.path()))
-        .filter(|path| path.is_file() && path.extension().is_some_and(|ending| ending == "yaml"))
+        .flat_map(|folder| shipped::files_in(folder))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "yaml"))
         .filter_map(|path| stem(&path))
         .collect();
     names.sort();

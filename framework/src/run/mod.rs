@@ -18,6 +18,7 @@ mod resume;
 mod setup;
 mod state;
 mod training;
+mod trial;
 
 pub use account::Account;
 pub use building::{build_of_kind, scope};
@@ -31,3 +32,4 @@ pub use resume::find_run;
 pub use setup::Setup;
 pub use state::{Ending, State};
 pub use training::{Outcome, train};
+pub use trial::{round_trip, untrained};

@@ -1,7 +1,6 @@
 //! Reads sweep files: `recipes/sweeps/NAME.yaml`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Axes, Axis, Part, Request, Seeds, SweepError};
 use crate::Origin;
-use crate::recipe::{Override, RecipeFolders, find_recipe, parse_yaml, stem};
+use crate::recipe::{Override, RecipeFolders, find_recipe, parse_yaml, read_recipe, stem};
 
 /// What a sweep file may hold.
 #[derive(Debug, Deserialize)]
@@ -60,7 +59,7 @@ impl SweepFile {
             SweepError(format!("{sweep}: {}", problems.join("\n")))
         })?;
         let wrong = |message: String| SweepError(format!("sweep {}: {message}", path.display()));
-        let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        let text = read_recipe(&path).map_err(|error| wrong(error.to_string()))?;
         let lines = match parse_yaml(&text) {
             Ok(document) => document.lines,
             Err(error) => {

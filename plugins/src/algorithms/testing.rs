@@ -135,8 +135,8 @@ impl Bench {
             ..OptimizerConfig::default()
         };
         Self {
-            energy_optimizer: Optimizer::new(descent.clone(), energy.parameters().tensors()),
-            generator_optimizer: Optimizer::new(descent, generator.parameters().tensors()),
+            energy_optimizer: Optimizer::new(descent.clone(), energy.parameters().tensors()).unwrap(),
+            generator_optimizer: Optimizer::new(descent, generator.parameters().tensors()).unwrap(),
             model: Model::new(Box::new(energy), Box::new(generator), SIGMA),
             prior_chains: from_noise(Fixed(PRIOR.map(|value| value as f32))),
             random: Random::new(Self::SEED),

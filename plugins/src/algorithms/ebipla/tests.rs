@@ -187,9 +187,10 @@ fn lazy_and_eager_noise_have_the_law_that_the_paper_states() {
             });
             let start = clouds(&*algorithm, 0);
             // Keep the parameters where they are, so that the drift is the same linear map throughout.
-            bench.energy_optimizer = Optimizer::new(frozen(), bench.model.energy.parameters().tensors());
+            bench.energy_optimizer =
+                Optimizer::new(frozen(), bench.model.energy.parameters().tensors()).unwrap();
             bench.generator_optimizer =
-                Optimizer::new(frozen(), bench.model.generator.parameters().tensors());
+                Optimizer::new(frozen(), bench.model.generator.parameters().tensors()).unwrap();
             for (k, batch) in [[1, 2], [3, 2], [1, 3], [3, 1]].iter().enumerate() {
                 bench.step(&mut *algorithm, k as u64, batch);
             }
