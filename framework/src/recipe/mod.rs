@@ -9,6 +9,7 @@ mod shipped;
 mod slurm_section;
 mod validate;
 mod yaml;
+mod yaml_error;
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ pub use sections::{
 };
 pub use shipped::{SHIPPED, ShippedRecipes, read as read_recipe};
 pub use slurm_section::SlurmSection;
-pub use yaml::{parse as parse_yaml, to_yaml};
+pub use yaml::{parse as parse_yaml, parse_as as parse_yaml_as, to_yaml};
 
 use crate::{PriorChainsSection, Registry};
 
