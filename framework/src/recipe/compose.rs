@@ -103,7 +103,7 @@ impl Files<'_> {
                 Err(problem) => self.problems.push(Problem {
                     key: "extends".into(),
                     origin: Some(origin.clone()),
-                    ..problem
+                    ..*problem
                 }),
             }
         }
