@@ -4,13 +4,10 @@
 mod support;
 
 use std::fs;
-use std::io::Read;
 use std::path::Path;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{Outcome, Scratch, metrics};
+use support::{ENDLESS, Scratch, metrics};
 
 #[test]
 fn a_run_folder_holds_what_scripts_rely_on() {
@@ -421,39 +418,12 @@ fn another_sampler_or_averages_in_evaluation_leave_the_training_as_it_was() {
 #[test]
 fn ctrl_c_finishes_the_step_checkpoints_and_exits_with_130() {
     let scratch = Scratch::with_small();
-    let mut child = scratch
-        .command()
-        .args([
-            "--recipe",
-            "small.yaml",
-            "--set",
-            "run.epochs=1000000",
-            "--set",
-            "record.metrics.every=1",
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let start = Instant::now();
-    while !has_metrics(scratch.path()) {
-        assert!(start.elapsed() < Duration::from_secs(60), "the run did not start");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let pid = child.id().to_string();
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-INT", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let mut stdout = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-    let outcome = Outcome::of(child.wait_with_output().unwrap());
+    let mut run = scratch.start(&[&["--recipe", "small.yaml"], &ENDLESS[..]].concat());
+    run.wait_until(|| has_metrics(scratch.path()));
+    run.send("-INT");
+    let outcome = run.end();
     assert_eq!(outcome.code, 130, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("interrupted after"), "{}", outcome.stderr);
-    let outcome = Outcome { stdout, ..outcome };
     let folder = outcome.folder(&scratch);
     let last = metrics(&folder).last().unwrap()["step"].as_u64().unwrap();
     assert!(
