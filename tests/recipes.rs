@@ -275,7 +275,7 @@ fn wrong_types_are_refused() {
     );
     refused(
         &with("sigma: 0.2", "sigma: .nan"),
-        &["wrong.yaml:5: non-finite float `.nan`"],
+        &["wrong.yaml:5: found `.nan`, expected a finite number"],
     );
     refused("- a\n- b\n", &["a recipe is a mapping"]);
 }

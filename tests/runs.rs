@@ -389,6 +389,36 @@ fn exploding_chains_are_seen_before_they_overflow() {
 }
 
 #[test]
+fn what_is_advised_against_divergence_is_there_to_be_changed() {
+    let scratch = Scratch::with_small();
+    let advice = |more: &[&str]| {
+        let steps = ["--recipe", "small.yaml", "--set", "prior_sampler.step_size=1e6"];
+        let outcome = scratch.runner(&[&steps, more].concat());
+        assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+        let (_, advice) = outcome.stderr.split_once("; try ").unwrap();
+        advice.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        advice(&[]),
+        "a smaller prior_sampler.step_size, prior_sampler.name=tamed_ula or mala, a smaller optimizer.energy.lr or \
+         optimizer.energy.decay, optimizer.energy.clip_norm, energy.tilt, or loss.energy_l2"
+    );
+    // An energy without a tilt, and an algorithm that has no use for the optimisers.
+    assert_eq!(
+        advice(&[
+            "--set",
+            "energy.name=quadratic",
+            "--set",
+            "algorithm={name: ebipla_full, particles: 2}",
+            "--set",
+            "run.batch_size=40",
+        ]),
+        "a smaller prior_sampler.step_size, prior_sampler.name=tamed_ula or mala, a smaller algorithm.step_size, or \
+         loss.energy_l2"
+    );
+}
+
+#[test]
 fn another_sampler_or_averages_in_evaluation_leave_the_training_as_it_was() {
     let scratch = Scratch::with_small();
     let measured = "evaluate.metrics={sliced_w2: {samples: 200}}";

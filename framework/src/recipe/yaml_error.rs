@@ -35,6 +35,7 @@ fn in_words(error: &Error) -> String {
         }
         Error::Unexpected { .. } => "this cannot stand here: expected a single word or number".into(),
         Error::InvalidScalar { .. } => "the value is not what its tag (`!!…`) says: take out the tag".into(),
+        Error::NonFiniteFloat { value, .. } => format!("found `{value}`, expected a finite number"),
         Error::UnknownAnchor { .. } => {
             "`*` refers to no anchor (`&name`) above; put a text that begins with `*` in quotes".into()
         }
