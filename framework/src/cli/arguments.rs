@@ -31,7 +31,7 @@ pub enum Command {
     Describe(DescribeArguments),
     /// Print a resolved recipe with the origin of each value
     Show(ShowArguments),
-    /// Build everything and take a step on tiny data, without writing
+    /// Build everything, take a step on tiny data and restore a checkpoint, without keeping anything
     Check(CheckArguments),
     /// Measure a run's last checkpoint again
     Eval(EvalArguments),
