@@ -5,6 +5,7 @@ mod support;
 
 use serde_json::Value;
 use support::Scratch;
+use support::skip::skip;
 
 #[test]
 fn chains_are_held_against_matrix_products() {
@@ -48,7 +49,7 @@ fn what_cannot_be_measured_is_refused() {
         .refused(&["tpu", "cuda:i"]);
     let packages = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(".deps/bench");
     if packages.exists() {
-        eprintln!("skipped: PyTorch and JAX are installed, and so the bench does not ask for them");
+        skip("PyTorch and JAX are installed, and so the bench does not ask for them");
         return;
     }
     scratch

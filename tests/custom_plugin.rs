@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
 use support::{Outcome, Scratch, metrics};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -17,6 +18,8 @@ fn build(scratch: &Scratch, features: &[&str]) -> PathBuf {
     for file in ["build.rs", "src/main.rs", "src/bin/bare.rs"] {
         scratch.write(file, &fs::read_to_string(example.join(file)).unwrap());
     }
+    let faulty = Path::new(ROOT).join("tests/custom_plugin/faulty.rs");
+    scratch.write("src/bin/faulty.rs", &fs::read_to_string(faulty).unwrap());
     let manifest = fs::read_to_string(example.join("Cargo.toml")).unwrap();
     scratch.write("Cargo.toml", &manifest.replace("../..", ROOT));
     fs::copy(
@@ -93,8 +96,83 @@ fn a_plugin_from_outside() {
     let acceptance = lines[0]["prior_sampler/acceptance"].as_f64().unwrap();
     assert!(acceptance > 0.5 && acceptance <= 1.0, "{acceptance}");
 
+    let provenance = fs::read_to_string(trained.folder(&scratch).join("provenance.json")).unwrap();
+    let provenance: Value = serde_json::from_str(&provenance).unwrap();
+    assert_eq!(provenance["program"], "custom-sampler");
+    assert_eq!(provenance["versions"]["runner"], "0.1.0");
+    assert!(provenance["git"].is_null(), "it lies in no repository");
+    // Neither the working folder nor the crate has recipes; some that are built in extend others.
+    for recipe in ["quickstart", "swiss_roll_hmc.yaml"] {
+        let shown = call(&runner, &scratch, &["show", "--recipe", recipe, "--json"]).json();
+        let origin = shown["origins"]["dataset.name"].as_str().unwrap().to_owned();
+        assert!(origin.starts_with("built-in/"), "{origin}");
+    }
+    scratch.write("mine.yaml", "extends: quickstart\nrun: { epochs: 1 }\n");
+    let shown = call(&runner, &scratch, &["show", "--recipe", "mine.yaml", "--json"]).json();
+    assert_eq!(shown["origins"]["run.epochs"], "mine.yaml:2");
+    let planned = call(&runner, &scratch, &["sweep", "--file", "nowhere"]);
+    planned.refused(&["no such sweep", "built-in/sweeps", "samplers_small"]);
+
     call(&programs.join("bare"), &scratch, &["list"])
         .refused(&["no algorithm is registered", "use ebipla_plugins as _;"]);
+    mistakes_are_noticed(&programs.join("faulty"), &scratch);
+}
+
+fn mistakes_are_noticed(faulty: &Path, scratch: &Scratch) {
+    let check = |set: &[&str]| {
+        let set = set.iter().flat_map(|text| ["--set", text]);
+        let arguments: Vec<_> = ["check", "--recipe", "small.yaml"]
+            .into_iter()
+            .chain(set)
+            .collect();
+        call(faulty, scratch, &arguments)
+    };
+    // What is right is not complained about: a network may keep its own handles.
+    for right in ["energy={name: mlp, hidden: 8}", "energy={name: stiffness}"] {
+        let found = check(&[right]);
+        assert_eq!(found.code, 0, "{}", found.stderr);
+        assert!(!found.stderr.contains("WARN"), "{}", found.stderr);
+    }
+    let warned = |set: &str, words: &[&str]| {
+        let found = check(&[set]);
+        assert_eq!(found.code, 0, "{}", found.stderr);
+        for word in words {
+            assert!(found.stderr.contains(word), "no `{word}` in {}", found.stderr);
+        }
+    };
+    warned(
+        "energy={name: stiffness, copy: true}",
+        &["gradients of the energy for all its 1 parameters are exactly zero"],
+    );
+    warned(
+        "algorithm={name: counting}",
+        &[
+            "the next step gives another latent/count, 1e0 in place of 2e0",
+            "guard.latent has nothing to watch",
+        ],
+    );
+    let saved = check(&["algorithm={name: counting, saves: true}"]);
+    assert!(!saved.stderr.contains("latent/count"), "{}", saved.stderr);
+    let refused = |set: &str, word: &str| {
+        let found = check(&[set]);
+        assert_ne!(found.code, 0);
+        assert!(found.stderr.contains(word), "no `{word}` in {}", found.stderr);
+    };
+    refused(
+        "algorithm={name: counting, saves: true, twice: true}",
+        "two slots of the state of algorithm are called `count`",
+    );
+    refused("algorithm={name: counting, average: true}", "average: only");
+
+    let train = ["--recipe", "small.yaml", "--set", "prior_sampler.name=blind"];
+    let run = call(faulty, scratch, &train).folder(scratch);
+    let run = run.to_str().unwrap();
+    call(
+        faulty,
+        scratch,
+        &["compose", run, run, "--n", "4", "--out", "both.npy"],
+    )
+    .refused(&["draws without looking at the energy"]);
 }
 
 /// The page on writing plugins shows the example as it is, without its module comment and its `clash`.

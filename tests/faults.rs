@@ -7,11 +7,10 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use small_disk::SmallDisk;
-use support::{Outcome, Scratch, metrics};
+use support::{ENDLESS, Scratch, metrics};
 
 /// Enough steps for something to happen in between, and something to write after each of them.
 const OPTIONS: [&str; 8] = [
@@ -113,18 +112,12 @@ fn where_nothing_can_be_written_a_run_does_not_start() {
 #[test]
 fn a_folder_that_vanishes_is_named_and_not_made_again() {
     let scratch = Scratch::with_small();
-    let child = start(
-        &scratch,
-        &arguments(
-            "runs",
-            &["--set", "run.max_steps=100000", "--set", "run.epochs=100000"],
-        ),
-    );
+    let mut child = scratch.start(&endless("runs"));
     let out = scratch.path().join("runs");
-    wait_for_steps(&out, 3);
+    child.wait_until(|| steps(&out) >= 3);
     let run = only_run(&out);
     fs::rename(&run, scratch.path().join("elsewhere")).unwrap();
-    let stopped = Outcome::of(child.wait_with_output().unwrap());
+    let stopped = child.end();
     assert_eq!(stopped.code, 1, "{}", stopped.stderr);
     let name = run.file_name().unwrap().to_str().unwrap();
     assert!(stopped.stderr.contains(name), "{}", stopped.stderr);
@@ -137,11 +130,10 @@ fn a_folder_that_vanishes_is_named_and_not_made_again() {
 fn every_signal_ends_with_a_checkpoint_and_a_second_one_at_once() {
     for signal in ["-INT", "-TERM", "-USR2"] {
         let scratch = Scratch::with_small();
-        let long = ["--set", "run.max_steps=100000", "--set", "run.epochs=100000"];
-        let child = start(&scratch, &arguments("runs", &long));
-        wait_for_steps(&scratch.path().join("runs"), 2);
-        send(signal, &child);
-        let stopped = Outcome::of(child.wait_with_output().unwrap());
+        let mut child = scratch.start(&endless("runs"));
+        child.wait_until(|| steps(&scratch.path().join("runs")) >= 2);
+        child.send(signal);
+        let stopped = child.end();
         assert_eq!(stopped.code, 130, "{signal}: {}", stopped.stderr);
         let run = only_run(&scratch.path().join("runs"));
         let step = metrics_lines(&run);
@@ -149,10 +141,9 @@ fn every_signal_ends_with_a_checkpoint_and_a_second_one_at_once() {
             run.join(format!("checkpoints/step_{step:08}/state.json"))
                 .exists()
         );
-        let resumed = scratch.runner(&arguments(
-            "runs",
-            &["--resume", "--set", &format!("run.max_steps={}", step + 2)],
-        ));
+        let few_more = format!("run.max_steps={}", step + 2);
+        let more = ["--resume", "--set", &few_more];
+        let resumed = scratch.runner(&[&endless("runs")[..], &more].concat());
         assert_eq!(resumed.code, 0, "{}", resumed.stderr);
         assert!(
             resumed.stderr.contains(&format!("resumed after step {step}")),
@@ -168,32 +159,27 @@ fn every_signal_ends_with_a_checkpoint_and_a_second_one_at_once() {
         "--set",
         "record.checkpoint.every=1",
     ];
-    let child = start(&scratch, &arguments("runs", &slow));
-    wait_for(|| {
-        scratch.path().join("runs").is_dir()
-            && only_run_or_none(&scratch.path().join("runs"))
-                .is_some_and(|run| run.join("metrics.jsonl").exists())
+    let mut child = scratch.start(&arguments("runs", &slow));
+    child.wait_until(|| {
+        let run = only_run_or_none(&scratch.path().join("runs"));
+        run.is_some_and(|run| run.join("metrics.jsonl").exists())
     });
-    send("-INT", &child);
-    std::thread::sleep(Duration::from_millis(50));
-    send("-INT", &child);
-    assert_eq!(Outcome::of(child.wait_with_output().unwrap()).code, 130);
+    // A signal that comes before the one before it has been heard is lost; that a step ends is what must not happen.
+    while child.is_running() {
+        child.send("-INT");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let stopped = child.end();
+    assert_eq!(stopped.code, 130);
+    assert!(
+        !stopped.stderr.contains("interrupted after"),
+        "{}",
+        stopped.stderr
+    );
 }
 
-fn start(scratch: &Scratch, arguments: &[&str]) -> Child {
-    let mut command = scratch.command();
-    command
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command.spawn().unwrap()
-}
-
-fn send(signal: &str, child: &Child) {
-    let status = std::process::Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status();
-    assert!(status.unwrap().success());
+fn endless(out: &str) -> Vec<&str> {
+    [&arguments(out, &ENDLESS)[..], &["--set", "run.max_steps=null"]].concat()
 }
 
 fn only_run(out: &Path) -> PathBuf {
@@ -209,14 +195,7 @@ fn metrics_lines(run: &Path) -> usize {
     fs::read_to_string(run.join("metrics.jsonl")).map_or(0, |text| text.lines().count())
 }
 
-fn wait_for_steps(out: &Path, count: usize) {
-    wait_for(|| only_run_or_none(out).is_some_and(|run| metrics_lines(&run) >= count));
-}
-
-fn wait_for(condition: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(60), "it never came to that");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// How many steps the run in `out` has recorded.
+fn steps(out: &Path) -> usize {
+    only_run_or_none(out).map_or(0, |run| metrics_lines(&run))
 }

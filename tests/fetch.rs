@@ -52,10 +52,11 @@ fn a_mirror_with_other_files_is_not_believed() {
     ] {
         assert!(outcome.stderr.contains(word), "{}", outcome.stderr);
     }
-    assert_eq!(
-        fs::read_dir(scratch.path().join("data/mnist")).unwrap().count(),
-        0
-    );
+    assert_eq!(scratch.entries(), ["mirror"], "it leaves no empty folders");
+    // What was there before stays.
+    fs::create_dir(scratch.path().join("data")).unwrap();
+    scratch.runner(&["fetch", "mnist", "--from", "mirror"]);
+    assert_eq!(fs::read_dir(scratch.path().join("data")).unwrap().count(), 0);
 
     let empty = Scratch::new();
     fs::create_dir(empty.path().join("mirror")).unwrap();

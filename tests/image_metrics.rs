@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use support::skip::skip;
 use support::{SMALL, Scratch};
 
 /// VGG-16 from the folder `shared/` beside the repository, or from the one that EBIPLA_SHARED names.
@@ -15,7 +16,7 @@ fn vgg16() -> Option<PathBuf> {
     let folder = std::env::var_os("EBIPLA_SHARED").map_or(beside, PathBuf::from);
     let path = folder.join("data/weights/vgg16_imagenet_f16.safetensors");
     if !path.exists() {
-        eprintln!("skipped: there is no {}", path.display());
+        skip(&format!("there is no {}", path.display()));
         return None;
     }
     Some(path)

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::skip::skip;
 use support::{Outcome, Scratch};
 
 const RECIPE: &str = "\
@@ -49,7 +50,10 @@ impl Profiler {
         let scratch = Scratch::new();
         scratch.write("images.yaml", RECIPE);
         let library = scratch.path().join("operations.so");
-        let libtorch = PathBuf::from(std::env::var_os("LIBTORCH")?);
+        let Some(libtorch) = std::env::var_os("LIBTORCH").map(PathBuf::from) else {
+            skip("LIBTORCH does not say where libtorch's headers are");
+            return None;
+        };
         let compiled = Command::new(std::env::var_os("CXX").unwrap_or_else(|| "c++".into()))
             .args(["-std=c++20", "-shared", "-fPIC", "-o"])
             .arg(&library)
@@ -63,7 +67,7 @@ impl Profiler {
         match compiled {
             Ok(output) if output.status.success() => Some(Self { library, scratch }),
             other => {
-                eprintln!("skipped: no profiler could be built: {other:?}");
+                skip(&format!("no profiler could be built: {other:?}"));
                 None
             }
         }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use support::skip::skip;
 use support::{Scratch, metrics};
 
 /// What a script of `tests/peers` prints; `None`, and a word about it, where the packages are not installed.
@@ -21,7 +22,7 @@ fn ask(script: &str, arguments: &[&Path]) -> Option<Value> {
             std::env::var_os("CI").is_none(),
             "there is no .deps/peers, which `cargo xtask test` installs"
         );
-        eprintln!("skipped: there is no .deps/peers, which `cargo xtask test` installs");
+        skip("there is no .deps/peers, which `cargo xtask test` installs");
         return None;
     }
     let output = Command::new("python3")

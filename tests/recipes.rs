@@ -163,6 +163,25 @@ fn extends_is_relative_to_the_file_and_may_go_deep() {
 }
 
 #[test]
+fn extends_finds_recipes_by_name_as_the_command_line_does() {
+    let scratch = Scratch::new();
+    scratch.write("recipes/mine.yaml", SMALL);
+    scratch.write("a/beside.yaml", "extends: mine\ndecoder: { sigma: 0.4 }\n");
+    // A file beside comes before a name.
+    scratch.write("a/mine_too.yaml", "extends: [beside, swiss_roll.yaml]\n");
+    let shown = |recipe: &str| scratch.runner(&["show", "--recipe", recipe, "--json"]).json();
+    let beside = shown("a/beside.yaml");
+    assert_eq!(beside["recipe"]["decoder"]["sigma"], 0.4);
+    assert_eq!(beside["origins"]["dataset.size"], "recipes/mine.yaml:2");
+    let both = shown("a/mine_too.yaml");
+    assert_eq!(both["recipe"]["dataset"]["name"], "swiss_roll");
+    scratch.write("wrong.yaml", "extends: swis_roll\n");
+    scratch
+        .runner(&["show", "--recipe", "wrong.yaml"])
+        .refused(&["extends (wrong.yaml:1)", "did you mean `swiss_roll`?"]);
+}
+
+#[test]
 fn recipes_are_found_by_name() {
     let scratch = Scratch::new();
     scratch.write("recipes/mine.yaml", SMALL);
@@ -260,6 +279,25 @@ fn a_missing_underscore_is_suggested() {
 }
 
 #[test]
+fn what_is_wrong_on_the_command_line_is_blamed_on_it() {
+    let scratch = Scratch::with_small();
+    for (set, key) in [
+        ("decodr.sigma=1", "decodr"),
+        ("run.seed.x=1", "run.seed"),
+        ("evaluate.metrics.nmd.samples=1", "evaluate.metrics.nmd"),
+        ("generator.layers.0.kernel=1", "generator.layers"),
+    ] {
+        let found = scratch.runner(&["show", "--recipe", "small.yaml", "--set", set]);
+        found.refused(&[&format!("{key} (command line, --set): ")]);
+        assert!(!found.stderr.contains("(default)"), "{}", found.stderr);
+    }
+    let environment = [("EBIPLA__DECODR__SIGMA", "1")];
+    scratch
+        .runner_with_env(&["show", "--recipe", "small.yaml"], &environment)
+        .refused(&["decodr (environment, EBIPLA__DECODR__SIGMA): unknown section"]);
+}
+
+#[test]
 fn unknown_things_are_refused_with_the_nearest_name() {
     refused(
         &with("decoder:", "decodr:"),
@@ -322,7 +360,7 @@ fn wrong_types_are_refused() {
     );
     refused(
         &with("sigma: 0.2", "sigma: .nan"),
-        &["wrong.yaml:5: non-finite float `.nan`"],
+        &["wrong.yaml:5: found `.nan`, expected a finite number"],
     );
     refused("- a\n- b\n", &["a recipe is a mapping"]);
 }
@@ -466,8 +504,8 @@ fn files_that_are_wrong_are_named() {
         "extends: [nowhere.yaml, neither.yaml]\n",
         &[
             "2 problems",
-            "extends (wrong.yaml:1): cannot read nowhere.yaml",
-            "cannot read neither.yaml",
+            "extends (wrong.yaml:1): no such recipe: nowhere.yaml is not a file, and not a name in recipes or",
+            "no such recipe: neither.yaml",
         ],
     );
     refused("run:\n  seed: 1\n  seed: 2\n", &["wrong.yaml:3", "seed"]);

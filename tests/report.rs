@@ -9,6 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use support::Scratch;
+use support::skip::skip;
 
 fn read(path: PathBuf) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -522,7 +523,9 @@ fn the_page_is_sound_in_a_real_browser() {
     let program = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".into());
     for (tool, package) in [(program.as_str(), "chromium"), ("python3", "python3")] {
         if Command::new(tool).arg("--version").output().is_err() {
-            eprintln!("skipped: there is no {tool}; install Debian's {package}, or name one in CHROMIUM");
+            skip(&format!(
+                "there is no {tool}; install Debian's {package}, or name one in CHROMIUM"
+            ));
             return;
         }
     }

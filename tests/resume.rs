@@ -5,12 +5,11 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use support::outcome::{outcome, walk};
-use support::{Scratch, metrics};
+use support::{ENDLESS, Scratch, metrics};
 
 /// Options under which state can be lost: each algorithm, sampler, noise mode and warm-up phase, chains and averages.
 const VARIATIONS: [&[&str]; 9] = [
@@ -96,6 +95,57 @@ fn a_changed_recipe_is_refused_key_by_key() {
 }
 
 #[test]
+fn one_command_starts_a_run_and_goes_on_with_it() {
+    let scratch = Scratch::with_small();
+    let start_or_resume = |more: &[&str]| scratch.train(&[&["--resume-or-start"], more].concat());
+    let whole = scratch.train(&["--out", "whole"]);
+    let first = start_or_resume(&["--set", "run.max_steps=2"]);
+    assert_eq!(start_or_resume(&[]), first, "it goes on in place");
+    assert_eq!(metrics(&first).last(), metrics(&whole).last());
+    // Another recipe is another run.
+    let other = start_or_resume(&["--set", "algorithm.step_size=0.4"]);
+    assert_ne!(other, first);
+    assert_eq!(runs(&scratch).len(), 2);
+    let nothing = scratch.runner(&["--recipe", "small.yaml", "--resume", "--out", "nowhere"]);
+    nothing.refused(&["--resume-or-start starts one"]);
+    // What is there but cannot be read does not start all over.
+    let damaged = start_or_resume(&["--seed", "7"]);
+    fs::write(damaged.join("recipe.yaml"), "run: {").unwrap();
+    scratch
+        .runner(&["--recipe", "small.yaml", "--seed", "7", "--resume-or-start"])
+        .refused(&["recipe.yaml:1", "never closed"]);
+}
+
+/// It has to start from its particles, as if it had never been started.
+#[test]
+fn a_run_that_was_killed_before_its_first_checkpoint_starts_from_the_beginning() {
+    let scratch = Scratch::with_small();
+    let dump = scratch
+        .train(&["--out", "before"])
+        .join("particles/step_00000006.h5");
+    let init = format!("algorithm.init_particles={}", dump.display());
+    let options = ["--set", &init, "--set", "record.checkpoint.every=2"];
+    let whole = scratch.train(&[&options[..], &["--out", "whole"]].concat());
+    for damaged in [false, true] {
+        let out = format!("killed_{damaged}");
+        let arguments = [&options[..], &["--out", &out]].concat();
+        let killed = scratch.train(&[&arguments[..], &["--set", "run.max_steps=1"]].concat());
+        let resume = [&["--recipe", "small.yaml", "--resume"], &arguments[..]].concat();
+        if damaged {
+            fs::write(killed.join("checkpoints/step_00000001/state.safetensors"), "").unwrap();
+            let refused = scratch.runner(&resume);
+            assert_eq!(refused.code, 1, "{}", refused.stderr);
+            assert!(refused.stderr.contains("no checkpoint in"), "{}", refused.stderr);
+        } else {
+            fs::remove_dir_all(killed.join("checkpoints")).unwrap();
+        }
+        let resumed = scratch.runner(&resume);
+        assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+        assert_eq!(metrics(&killed), metrics(&whole), "{damaged}");
+    }
+}
+
+#[test]
 fn a_damaged_checkpoint_is_named_and_the_one_before_it_taken() {
     let scratch = Scratch::with_small();
     let every = ["--set", "record.checkpoint={every: 2, keep: 3}"];
@@ -131,80 +181,59 @@ fn a_damaged_checkpoint_is_named_and_the_one_before_it_taken() {
 #[test]
 fn two_processes_do_not_share_a_run_folder() {
     let scratch = Scratch::with_small();
-    let mut child = endless(&scratch, &[]);
-    wait_for_steps(&scratch, 1);
-    let second = scratch.runner(&[
-        "--recipe",
-        "small.yaml",
-        "--set",
-        "run.epochs=1000000",
-        "--resume",
-    ]);
+    let arguments = [&["--recipe", "small.yaml"], &ENDLESS[..]].concat();
+    let mut first = scratch.start(&arguments);
+    first.wait_until(|| runs(&scratch).iter().any(|run| lines(run) > 0));
+    let second = scratch.runner(&[&arguments[..], &["--resume"]].concat());
     assert_eq!(second.code, 1);
     assert!(
         second.stderr.contains("another process is running in"),
         "{}",
         second.stderr
     );
-    child.kill().unwrap();
-    child.wait().unwrap();
+    first.kill();
 }
 
-/// Kills without warning at fifty random moments and takes up again each time. Writing takes most of the time here, so
-/// that many of them are in the middle of a checkpoint or a dump.
+/// Kills without warning at fifty random moments, and at more if need be until some were in the middle of a checkpoint
+/// and some in the middle of a dump, and takes up again each time. Writing takes most of the time here.
 #[test]
 fn a_run_that_was_killed_fifty_times_equals_one_that_was_not() {
     const KILLS: u32 = 50;
     let scratch = Scratch::with_small();
     let options = [
-        "run.max_steps=600",
-        "run.epochs=300",
-        "record.checkpoint={every: 1, keep: 1}",
-        "record.particles.every=3",
-    ];
-    let whole = scratch.train(&[&set(&options)[..], &["--out", "whole"]].concat());
-    let mut arguments = vec!["--recipe", "small.yaml"];
-    arguments.extend(set(&options));
+        &["--recipe", "small.yaml"],
+        &ENDLESS[..],
+        &set(&[
+            "record.checkpoint={every: 1, keep: 1}",
+            "record.particles.every=3",
+        ]),
+    ]
+    .concat();
     let recorded = || runs(&scratch).iter().map(|run| lines(run)).max().unwrap_or(0);
     let mut moments = Moments(7);
     let (mut kills, mut in_checkpoint, mut in_dump) = (0, 0, 0);
-    loop {
+    while kills < KILLS || in_checkpoint == 0 || in_dump == 0 {
         let before = recorded();
-        let mut command = scratch.command();
-        command
-            .args(&arguments)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        if before > 0 {
-            command.arg("--resume");
-        }
-        let mut child = command.spawn().unwrap();
-        let start = Instant::now();
+        let more: &[&str] = if before > 0 { &["--resume"] } else { &[] };
+        let mut run = scratch.start(&[&options[..], more].concat());
         // From its first step on, for it has to get on.
-        let ended = loop {
-            let ended = child.try_wait().unwrap();
-            if ended.is_some() || (kills < KILLS && recorded() > before) {
-                break ended;
-            }
-            assert!(start.elapsed() < Duration::from_secs(120), "it never gets on");
-            std::thread::sleep(Duration::from_micros(200));
-        };
-        if let Some(status) = ended {
-            assert!(status.success());
-            break;
-        }
+        run.wait_until(|| recorded() > before);
         std::thread::sleep(Duration::from_micros(moments.next() % 20_000));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        run.kill();
         kills += 1;
         let unfinished = unfinished(&runs(&scratch)[0]);
         in_checkpoint += u32::from(unfinished.iter().any(|path| path.contains("checkpoints")));
         in_dump += u32::from(unfinished.iter().any(|path| path.contains("particles/")));
     }
     println!("{kills} kills, {in_checkpoint} while a checkpoint was written, {in_dump} while a dump was");
-    assert_eq!(kills, KILLS, "the run was over too soon");
-    assert!(in_checkpoint > 0 && in_dump > 0, "{in_checkpoint}, {in_dump}");
-    let folder = runs(&scratch).remove(0);
+    let end = format!("run.max_steps={}", recorded() + 3);
+    let to_the_end = |more: &[&str]| {
+        let outcome = scratch.runner(&[&options[..], &["--set", &end], more].concat());
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        outcome.folder(&scratch)
+    };
+    let folder = to_the_end(&["--resume"]);
+    let whole = to_the_end(&["--out", "whole"]);
     let (found, files) = outcome(&folder);
     let (expected, expected_files) = outcome(&whole);
     assert_eq!(found, expected);
@@ -298,29 +327,6 @@ fn provenance_keeps_the_earlier_parts_of_a_run() {
     for (part, steps) in earlier.iter().zip(["run.max_steps=2", "run.max_steps=4"]) {
         assert_eq!(part["outcome"], "finished");
         assert!(part["command_line"].to_string().contains(steps));
-    }
-}
-
-fn endless(scratch: &Scratch, more: &[&str]) -> std::process::Child {
-    let mut command: Command = scratch.command();
-    command
-        .args(["--recipe", "small.yaml", "--set", "run.epochs=1000000"])
-        .args(more);
-    command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
-fn wait_for_steps(scratch: &Scratch, count: usize) {
-    let start = Instant::now();
-    loop {
-        if runs(scratch).iter().any(|run| lines(run) >= count) {
-            return;
-        }
-        assert!(start.elapsed() < Duration::from_secs(60), "the run did not start");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -4,13 +4,10 @@
 mod support;
 
 use std::fs;
-use std::io::Read;
 use std::path::Path;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{Outcome, Scratch, metrics};
+use support::{ENDLESS, Scratch, metrics};
 
 /// Networks that stay as they are have the same value every time, though it is that of a few random samples; another seed
 /// gives another.
@@ -415,6 +412,36 @@ fn exploding_chains_are_seen_before_they_overflow() {
 }
 
 #[test]
+fn what_is_advised_against_divergence_is_there_to_be_changed() {
+    let scratch = Scratch::with_small();
+    let advice = |more: &[&str]| {
+        let steps = ["--recipe", "small.yaml", "--set", "prior_sampler.step_size=1e6"];
+        let outcome = scratch.runner(&[&steps, more].concat());
+        assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+        let (_, advice) = outcome.stderr.split_once("; try ").unwrap();
+        advice.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        advice(&[]),
+        "a smaller prior_sampler.step_size, prior_sampler.name=tamed_ula or mala, a smaller optimizer.energy.lr or \
+         optimizer.energy.decay, optimizer.energy.clip_norm, energy.tilt, or loss.energy_l2"
+    );
+    // An energy without a tilt, and an algorithm that has no use for the optimisers.
+    assert_eq!(
+        advice(&[
+            "--set",
+            "energy.name=quadratic",
+            "--set",
+            "algorithm={name: ebipla_full, particles: 2}",
+            "--set",
+            "run.batch_size=40",
+        ]),
+        "a smaller prior_sampler.step_size, prior_sampler.name=tamed_ula or mala, a smaller algorithm.step_size, or \
+         loss.energy_l2"
+    );
+}
+
+#[test]
 fn another_sampler_or_averages_in_evaluation_leave_the_training_as_it_was() {
     let scratch = Scratch::with_small();
     let measured = "evaluate.metrics={sliced_w2: {samples: 200}}";
@@ -444,39 +471,12 @@ fn another_sampler_or_averages_in_evaluation_leave_the_training_as_it_was() {
 #[test]
 fn ctrl_c_finishes_the_step_checkpoints_and_exits_with_130() {
     let scratch = Scratch::with_small();
-    let mut child = scratch
-        .command()
-        .args([
-            "--recipe",
-            "small.yaml",
-            "--set",
-            "run.epochs=1000000",
-            "--set",
-            "record.metrics.every=1",
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let start = Instant::now();
-    while !has_metrics(scratch.path()) {
-        assert!(start.elapsed() < Duration::from_secs(60), "the run did not start");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let pid = child.id().to_string();
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-INT", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let mut stdout = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-    let outcome = Outcome::of(child.wait_with_output().unwrap());
+    let mut run = scratch.start(&[&["--recipe", "small.yaml"], &ENDLESS[..]].concat());
+    run.wait_until(|| has_metrics(scratch.path()));
+    run.send("-INT");
+    let outcome = run.end();
     assert_eq!(outcome.code, 130, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("interrupted after"), "{}", outcome.stderr);
-    let outcome = Outcome { stdout, ..outcome };
     let folder = outcome.folder(&scratch);
     let last = metrics(&folder).last().unwrap()["step"].as_u64().unwrap();
     assert!(

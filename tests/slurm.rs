@@ -220,7 +220,7 @@ fn turn_without_a_step(scratch: &Scratch) -> Value {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // It hears signals from before it takes the lock. Then it has 100000 points to make.
+    // It hears signals from before it takes the lock. Then it has 2000000 points to make.
     while !lock.exists() {
         assert_eq!(child.try_wait().unwrap(), None);
         std::thread::sleep(Duration::from_micros(100));
@@ -240,7 +240,7 @@ const ONE_MEMBER: [&str; 7] = [
     "--launcher",
     "slurm",
     "--set",
-    "dataset.size=100000",
+    "dataset.size=2000000",
 ];
 
 /// Where the stubs are all there is of Slurm.

@@ -12,7 +12,7 @@ use crate::formats::npy;
 use crate::held_out::held_out;
 use crate::subset::Subset;
 
-/// Rows of a NumPy array [n, …]: uint8 scaled to [−1, 1], or float32 as it is.
+/// Rows of a NumPy array [n, …]: uint8 scaled to [−1, 1], other numbers as float32.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NpyArray {
@@ -98,6 +98,9 @@ fn read(path: &Path, draft: &Draft) -> anyhow::Result<()> {
         array.dims
     );
     let (count, shape) = (*count, shape.to_vec());
+    if let Some(conversion) = array.conversion {
+        tracing::info!("{}: {} is read as float32", path.display(), conversion.name);
+    }
     let layout = Layout {
         element: array.element,
         shape,

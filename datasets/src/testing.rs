@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 
 use ebipla_framework::prelude::*;
 
+#[path = "../../tests/support/skip.rs"]
+mod skip;
+
+use skip::skip;
+
 use crate::cache::{self, Cache, Element, Layout, Source};
 
 /// A cache of points of one byte each, with labels unless there are none.
@@ -74,7 +79,7 @@ pub fn shared(name: &str) -> Option<PathBuf> {
     );
     let folder = root.join("data").join(name);
     if !folder.is_dir() {
-        eprintln!("skipped: there is no {}", folder.display());
+        skip(&format!("there is no {}", folder.display()));
         return None;
     }
     Some(folder)

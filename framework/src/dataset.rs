@@ -24,7 +24,8 @@ impl fmt::Display for Split {
 
 /// Data points by index, as f32 tensors on the CPU.
 ///
-/// It is used from two threads: the next batch is read while the current one computes.
+/// It is used from two threads: the next batch is read while the current one computes. A `Tensor` is not `Sync`, so
+/// that a data set keeps plain numbers, or its tensors behind a `Mutex`.
 pub trait Dataset: Send + Sync {
     /// Shape of one data point.
     fn shape(&self) -> &[i64];

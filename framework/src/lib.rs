@@ -47,7 +47,7 @@
 //! inventory::submit! { Registration::of::<Descent>("descent") }
 //!
 //! fn main() -> std::process::ExitCode {
-//!     ebipla_framework::main(ebipla_framework::Home::here())
+//!     ebipla_framework::main(ebipla_framework::home!())
 //! }
 //! ```
 
@@ -70,6 +70,7 @@ mod fuzzing;
 mod generator;
 pub mod gradient;
 mod gradient_count;
+mod home;
 mod indices;
 mod initial_particles;
 mod lazy_noise;
@@ -104,13 +105,14 @@ mod worker_threads;
 
 pub use algorithm::{Algorithm, Clouds, Step};
 pub use cache_folder::cache_folder;
-pub use cli::{Home, main};
+pub use cli::main;
 pub use dataset::{Dataset, Split};
 pub use disk::reserve;
 pub use energy::Energy;
 pub use frozen_energy::FrozenEnergy;
 pub use generator::Generator;
 pub use gradient_count::GradientCount;
+pub use home::Home;
 pub use indices::Indices;
 pub use inventory;
 pub use lazy_noise::LazyNoise;
@@ -124,13 +126,13 @@ pub use posterior_step::PosteriorStep;
 pub use prior_chains::{PriorChains, PriorChainsSection, Start};
 pub use prior_sampler::{Chains, PriorSampler};
 pub use random::{Draws, Random};
-pub use recipe::{Origin, Problem, Recipe, RecipeError};
+pub use recipe::{Origin, Problem, Recipe, RecipeError, ShippedRecipes};
 pub use record::write_whole;
 pub use registry::{
     Complaint, DataFacts, Kind, OptionSpec, OptionType, Plugin, Product, Purpose, Registration, Registry,
     Scope,
 };
-pub use scalars::Scalars;
+pub use scalars::{Scalars, Watched};
 pub use state::{Persistent, Slot};
 pub use storage::Storage;
 pub use task::Task;
@@ -139,7 +141,7 @@ pub use task::Task;
 pub mod prelude {
     pub use crate::{
         Algorithm, Better, Chains, Complaint, Dataset, Draws, Energy, Facts, Generator, Metric, Parameters,
-        Persistent, Plugin, PriorSampler, Registration, Scalars, Scope, Slot, Split, Step, Subject,
+        Persistent, Plugin, PriorSampler, Registration, Scalars, Scope, Slot, Split, Step, Subject, Watched,
     };
     pub use anyhow;
     pub use inventory;

@@ -13,6 +13,8 @@ use crate::{Model, Random, Wanted};
 /// found for a point does not depend on the points that are searched for along with it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+// A unit in brackets is no link.
+#[allow(rustdoc::broken_intra_doc_links)]
 pub struct MapSearch {
     /// Random starts from N(0, I), of which the best counts. [starts]
     #[schemars(range(min = 1))]

@@ -43,10 +43,14 @@ impl fmt::Display for Better {
 pub type Facts = serde_json::Map<String, serde_json::Value>;
 
 /// What is measured.
+///
+/// All tensors that its methods return are on `device`, as the model's are.
 pub struct Subject<'a> {
     pub model: &'a Model,
     pub prior_sampler: &'a dyn PriorSampler,
+    /// Its points come on the CPU.
     pub dataset: &'a dyn Dataset,
+    /// The run's device.
     pub device: tch::Device,
     /// Streams of the evaluation, apart from those of the training. They depend on the run's seed alone, and each metric
     /// gets them from the start: see [`crate::Kind::note`].

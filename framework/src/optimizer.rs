@@ -83,7 +83,20 @@ pub struct Optimizer {
 
 impl Optimizer {
     /// Fresh moments for `parameters`.
-    pub fn new(config: OptimizerConfig, parameters: Vec<Tensor>) -> Self {
+    ///
+    /// Refuses a config with an `average`: only the energy and the generator, whose optimisers the runner makes from
+    /// the recipe's section `optimizer`, are evaluated with averages.
+    pub fn new(config: OptimizerConfig, parameters: Vec<Tensor>) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            config.average.is_none(),
+            "average: only optimizer.energy and optimizer.generator keep averages, since nothing evaluates with those \
+             of another network; expected null"
+        );
+        Ok(Self::averaging(config, parameters))
+    }
+
+    /// The same for a network that is evaluated with averages, where the config asks for them.
+    pub(crate) fn averaging(config: OptimizerConfig, parameters: Vec<Tensor>) -> Self {
         let zeros = || {
             let zeros = parameters.iter().map(Tensor::zeros_like);
             zeros.map(|zero| zero.detach()).collect()
@@ -147,6 +160,11 @@ impl Optimizer {
         for (average, parameter) in self.averages.iter_mut().zip(&self.parameters) {
             let _ = average.lerp_(parameter, 1.0 - keep);
         }
+    }
+
+    /// Whether it has taken a step.
+    pub fn is_used(&self) -> bool {
+        self.steps > 0
     }
 
     /// Whether averages are kept.
@@ -233,7 +251,7 @@ mod tests {
     /// θ after each of two steps on f(θ) = θ² from θ = 1.
     fn two_steps(config: OptimizerConfig) -> [f64; 2] {
         let theta = Tensor::from_slice(&[1f64]);
-        let mut optimizer = Optimizer::new(config, vec![theta.shallow_clone()]);
+        let mut optimizer = Optimizer::averaging(config, vec![theta.shallow_clone()]);
         [(); 2].map(|()| {
             optimizer.step(&[theta.copy() * 2.0]);
             theta.double_value(&[0])
@@ -294,7 +312,7 @@ mod tests {
             ..OptimizerConfig::default()
         };
         let handles = parameters.iter().map(Tensor::shallow_clone).collect();
-        let mut optimizer = Optimizer::new(config, handles);
+        let mut optimizer = Optimizer::averaging(config, handles);
         optimizer.step(&[3f64, 4.0].map(|value| Tensor::from_slice(&[value])));
         let values = || {
             parameters
@@ -317,7 +335,9 @@ mod tests {
             average: Some(0.5),
             ..OptimizerConfig::default()
         };
-        let mut optimizer = Optimizer::new(config, vec![theta.shallow_clone()]);
+        let refused = Optimizer::new(config.clone(), Vec::new());
+        assert!(refused.is_err_and(|error| error.to_string().starts_with("average: only")));
+        let mut optimizer = Optimizer::averaging(config, vec![theta.shallow_clone()]);
         for (own, average) in [(0.0, 2.0 / 11.0), (-1.0, 2.0 / 44.0 - 0.75)] {
             optimizer.step(&[Tensor::from_slice(&[1f64])]);
             let averages = optimizer.averages();
@@ -334,7 +354,7 @@ mod tests {
             decay: 0.1,
             ..OptimizerConfig::default()
         };
-        let mut optimizer = Optimizer::new(config, vec![]);
+        let mut optimizer = Optimizer::averaging(config, vec![]);
         optimizer.set_epoch(2);
         assert!((optimizer.learning_rate() - 0.005).abs() < 1e-15);
     }

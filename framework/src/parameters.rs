@@ -20,7 +20,10 @@ impl Parameters {
         Self::default()
     }
 
-    /// Adds a tensor and returns a handle to it that shares its storage.
+    /// Adds a tensor and returns a handle to it.
+    ///
+    /// A leaf stays the leaf that it is: a network may keep its own handle to it. What has been computed from other
+    /// leaves is cut off from them.
     ///
     /// # Panics
     /// If the name is taken: two tensors under one name would be lost on saving.
@@ -30,7 +33,12 @@ impl Parameters {
             self.entries.iter().all(|(taken, _)| *taken != name),
             "two parameters are called `{name}`"
         );
-        let tensor = initial.detach().set_requires_grad(true);
+        let leaf = if initial.is_leaf() {
+            initial
+        } else {
+            initial.detach()
+        };
+        let tensor = leaf.set_requires_grad(true);
         self.entries.push((name, tensor.shallow_clone()));
         tensor
     }
@@ -111,12 +119,33 @@ mod tests {
 
     use super::*;
     use crate::fuzzing::survives;
+    use crate::gradient;
 
     fn parameters() -> Parameters {
         let mut parameters = Parameters::new();
         let _ = parameters.add("layers.0.weight", Tensor::ones([3, 2], tch::kind::FLOAT_CPU));
         let _ = parameters.add("layers.0.bias", Tensor::zeros([3], tch::kind::FLOAT_CPU));
         parameters
+    }
+
+    /// θ² has the gradient 2θ = 6 for the one tensor that there is, whichever handle θ² is computed from.
+    #[test]
+    fn a_network_may_keep_its_own_handle() {
+        for grad in [false, true] {
+            let own = Tensor::from_slice(&[3f32]).set_requires_grad(grad);
+            let mut parameters = Parameters::new();
+            let returned = parameters.add("theta", own.shallow_clone());
+            for handle in [&own, &returned] {
+                let gradient = gradient::gradients(&handle.square(), &parameters.tensors()).remove(0);
+                assert_eq!(gradient.double_value(&[0]), 6.0, "{grad}");
+            }
+        }
+        // What is computed becomes a parameter of its own.
+        let base = Tensor::from_slice(&[3f32]).set_requires_grad(true);
+        let mut parameters = Parameters::new();
+        let computed = parameters.add("theta", &base * 2.0);
+        let gradient = gradient::gradients(&computed.square(), &parameters.tensors()).remove(0);
+        assert_eq!(gradient.double_value(&[0]), 12.0);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::{Chains, Draws, Model, Persistent, PriorSampler, Slot};
 /// Where the prior chains of each iteration start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+// A unit in brackets is no link.
+#[allow(rustdoc::broken_intra_doc_links)]
 pub struct PriorChainsSection {
     /// Where chains start.
     pub start: Start,

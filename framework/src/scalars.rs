@@ -7,6 +7,33 @@ use tch::{Device, Kind, Tensor};
 pub struct Scalars {
     entries: Vec<(String, Number)>,
     distributions: Vec<(String, Tensor)>,
+    /// What entries are to the guard, by name.
+    watched: Vec<(String, Watched)>,
+}
+
+/// What a number is to the recipe's section `guard`, which has a limit for each of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// A mean energy of posterior or prior samples: `guard.energy`.
+    Energy,
+    /// The largest coordinate of particles or of prior chains: `guard.latent`.
+    Latent,
+    /// The norm of a network's gradient: `guard.gradient`.
+    GradientNorm,
+}
+
+impl Watched {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Energy, Self::Latent, Self::GradientNorm];
+
+    /// What stands before the names of such numbers.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Energy => "energy",
+            Self::Latent => "latent",
+            Self::GradientNorm => "gradient_norm",
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -29,6 +56,25 @@ impl Scalars {
             .push((name.into(), Number::OnDevice(value.detach().copy())));
     }
 
+    /// Adds a tensor with one element that shows whether the run diverges, as `energy/NAME`, `latent/NAME` or
+    /// `gradient_norm/NAME`.
+    pub fn watch(&mut self, what: Watched, name: &str, value: &Tensor) {
+        let name = format!("{}/{name}", what.prefix());
+        self.add(name.clone(), value);
+        self.watched.push((name, what));
+    }
+
+    /// What the number of this name is to the guard.
+    pub(crate) fn watched(&self, name: &str) -> Option<Watched> {
+        let found = self.watched.iter().find(|(watched, _)| watched == name);
+        found.map(|(_, what)| *what)
+    }
+
+    /// Whether some number is this to the guard.
+    pub(crate) fn watches(&self, what: Watched) -> bool {
+        self.watched.iter().any(|(_, watched)| *watched == what)
+    }
+
     /// Adds a plain number.
     pub fn add_number(&mut self, name: impl Into<String>, value: f64) {
         self.entries.push((name.into(), Number::Known(value)));
@@ -48,6 +94,9 @@ impl Scalars {
         let distributions = other.distributions.into_iter();
         self.distributions
             .extend(distributions.map(|(name, values)| (renamed(name), values)));
+        let watched = other.watched.into_iter();
+        self.watched
+            .extend(watched.map(|(name, what)| (renamed(name), what)));
     }
 
     /// Means with weights over parts that have the same names, and the distributions of all parts together.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use tch::{Device, Tensor};
 
 use crate::ParticleStore;
@@ -31,6 +31,45 @@ pub enum Slot<'a> {
 
 /// Named tensors on their way to or from a file.
 pub type Tensors = BTreeMap<String, Tensor>;
+
+/// Files of a checkpoint that clouds, which have a file of their own, must leave alone.
+const TAKEN: [&str; 5] = [
+    "energy",
+    "generator",
+    "energy_average",
+    "generator_average",
+    "state",
+];
+
+/// Refuses names under which a checkpoint could not be restored: a name given twice, one that lies below another, as
+/// items of a list do, or one that is taken.
+pub fn ensure_distinct(part: &str, state: &mut dyn Persistent) -> anyhow::Result<()> {
+    let mut names = Vec::new();
+    for (name, slot) in state.slots() {
+        ensure!(
+            !(matches!(slot, Slot::Clouds(_)) && TAKEN.contains(&name)),
+            "the clouds `{name}` in the state of {part} would overwrite {name}.safetensors: give the slot another name"
+        );
+        names.push(name);
+    }
+    names.sort_unstable();
+    for (i, name) in names.iter().enumerate() {
+        for other in &names[i + 1..] {
+            match other.strip_prefix(name) {
+                Some("") => bail!(
+                    "two slots of the state of {part} are called `{name}`: each needs a name of its own, or no \
+                     checkpoint could be restored"
+                ),
+                Some(rest) if rest.starts_with('.') => bail!(
+                    "the slot `{other}` of the state of {part} lies below the slot `{name}`: choose a name that \
+                     does not begin with `{name}.`"
+                ),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Copies all of a state but its clouds, each name behind `prefix`.
 pub fn collect(prefix: &str, state: &mut dyn Persistent) -> Tensors {
@@ -105,4 +144,34 @@ fn put(to: &mut Tensor, value: Tensor, name: &str) -> anyhow::Result<()> {
     );
     tch::no_grad(|| to.copy_(&value));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Named(&'static [&'static str], Vec<i64>);
+
+    impl Persistent for Named {
+        fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+            let named = self.0.iter().zip(&mut self.1);
+            named.map(|(name, count)| (*name, Slot::Count(count))).collect()
+        }
+    }
+
+    #[test]
+    fn slots_of_one_name_are_refused() {
+        let refusal = |names: &'static [&'static str]| {
+            let found = ensure_distinct("the algorithm", &mut Named(names, vec![0; names.len()]));
+            found.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(refusal(&["first", "firsts", "second"]), "");
+        let twice = refusal(&["moment", "steps", "moment"]);
+        assert!(
+            twice.contains("two slots of the state of the algorithm are called `moment`"),
+            "{twice}"
+        );
+        let below = refusal(&["moment.0", "moment"]);
+        assert!(below.contains("`moment.0`") && below.contains("below"), "{below}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The algorithms, prior samplers, networks and metrics that come with the runner.
+//! The algorithms, prior samplers, networks and metrics that come with the runner, and its recipes.
 //!
 //! Nothing here is called by name: each file registers what it defines, and recipes choose.
 
@@ -10,3 +10,4 @@ mod kinetic;
 mod linear_layer;
 mod metrics;
 mod prior_samplers;
+mod recipes;

@@ -5,11 +5,14 @@ pub mod cluster;
 pub mod data;
 pub mod events;
 pub mod outcome;
+pub mod skip;
 pub mod slurm;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,6 +28,20 @@ prior_sampler: { name: ula, steps: 3, step_size: 0.01 }
 algorithm: { name: ebipla, particles: 2, step_size: 0.5 }
 record: { metrics: { every: 1 }, tensorboard: { every: 1 } }
 ";
+
+/// With these, the small recipe goes on for days: networks that hardly learn do not diverge. What happens to such a run
+/// happens in its middle, however fast the machine is.
+pub const ENDLESS: [&str; 6] = [
+    "--set",
+    "run.epochs=100000000",
+    "--set",
+    "optimizer.energy.lr=1e-6",
+    "--set",
+    "optimizer.generator.lr=1e-6",
+];
+
+/// A process that ends with the test, however that ends.
+pub struct Running(Option<Child>);
 
 /// A folder of its own for one test.
 pub struct Scratch {
@@ -82,6 +99,14 @@ impl Scratch {
         Outcome::of(command.output().unwrap())
     }
 
+    /// Starts a call that goes on beside the test.
+    pub fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = self.command();
+        command.args(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running(Some(command.spawn().unwrap()))
+    }
+
     /// Trains `small.yaml` with more arguments, which must succeed, and returns the run's folder.
     pub fn train(&self, arguments: &[&str]) -> PathBuf {
         let outcome = self.runner(&[&["--recipe", "small.yaml"], arguments].concat());
@@ -97,6 +122,53 @@ impl Scratch {
             .collect();
         names.sort();
         names
+    }
+}
+
+impl Running {
+    pub fn id(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
+    /// Waits until something holds, as long as it takes: only if the process ends before does it not come to that.
+    #[track_caller]
+    pub fn wait_until(&mut self, holds: impl Fn() -> bool) {
+        while !holds() {
+            if self.0.as_mut().unwrap().try_wait().unwrap().is_some() && !holds() {
+                let outcome = self.end();
+                panic!("it ended with {}: {}", outcome.code, outcome.stderr);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.0.as_mut().unwrap().try_wait().unwrap().is_none()
+    }
+
+    pub fn send(&self, signal: &str) {
+        let id = self.id().to_string();
+        let status = Command::new("kill").args([signal, &id]).status();
+        assert!(status.unwrap().success());
+    }
+
+    pub fn kill(&mut self) {
+        self.0.as_mut().unwrap().kill().unwrap();
+        self.end();
+    }
+
+    /// What it says until it ends by itself.
+    pub fn end(&mut self) -> Outcome {
+        Outcome::of(self.0.take().unwrap().wait_with_output().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.0 {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
     }
 }
 

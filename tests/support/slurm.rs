@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use super::skip::skip;
+
 /// How many tasks an array may have here.
 pub const MAX_ARRAY_SIZE: usize = 3;
 
@@ -98,7 +100,9 @@ impl Slurm {
         let missing: Vec<_> = PROGRAMS.into_iter().filter(|name| find(name).is_none()).collect();
         if !missing.is_empty() {
             let missing = missing.join(", ");
-            eprintln!("skipped: no {missing} here; install the packages slurm-wlm and munge");
+            skip(&format!(
+                "no {missing} here; install the packages slurm-wlm and munge"
+            ));
             return None;
         }
         if !Command::new("id")
@@ -106,7 +110,7 @@ impl Slurm {
             .output()
             .is_ok_and(|output| output.stdout == b"0\n")
         {
-            eprintln!("skipped: only root can start a Slurm of its own");
+            skip("only root can start a Slurm of its own");
             return None;
         }
         // A test that failed has no say in whether others run.
@@ -148,7 +152,7 @@ impl Slurm {
             .spawn()
             .unwrap();
         let slurm = Self { folder, guardian };
-        let idle = slurm.eventually(Duration::from_secs(60), || {
+        let idle = slurm.eventually(Duration::from_secs(600), || {
             let states = slurm.ask("sinfo", &["--noheader", "--Node", "--format=%T"]);
             states.lines().count() >= 3 && states.lines().all(|state| state == "idle")
         });

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::skip::skip;
+
 /// A tmpfs below a scratch folder; unmounted in the end.
 pub struct SmallDisk {
     path: PathBuf,
@@ -19,7 +21,7 @@ impl SmallDisk {
                 .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
                 .arg(&path),
         ) {
-            eprintln!("skipped: mounting a small disk is not allowed here");
+            skip("mounting a small disk is not allowed here");
             return None;
         }
         Some(Self { path })

@@ -91,6 +91,26 @@ fn passes_arguments_and_exit_code_on() {
     assert_eq!(output.status.code(), Some(7));
 }
 
+/// Two programs; one test lacks two things, and one that is skipped does not count as passed.
+#[test]
+fn says_in_the_end_what_was_skipped() {
+    let machine = Machine::new();
+    let script = "\
+printf 'a: first\\tno Slurm\\nb: second\\tno data\\nb: second\\tno weights\\n' >>$EBIPLA_SKIPPED_TESTS
+echo 'test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s'
+echo 'test result: ok. 10 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.01s'
+exit 101";
+    machine.stub("cargo", script);
+    let output = machine.test(&[]);
+    assert_eq!(output.status.code(), Some(101));
+    let said = String::from_utf8(output.stdout).unwrap();
+    let (_, end) = said.split_once("2 filtered out; finished in 0.01s\n").unwrap();
+    assert_eq!(
+        end,
+        "\nskipped:\n  a: first: no Slurm\n  b: second: no weights\n\n11 passed, 1 failed, 2 skipped\n"
+    );
+}
+
 #[test]
 fn says_which_tests_will_be_skipped_where_packages_cannot_be_installed() {
     let machine = Machine::with_apt_get("exit 0");

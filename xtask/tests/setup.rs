@@ -6,6 +6,7 @@
 mod stubs;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
@@ -350,16 +351,27 @@ fn a_folder_without_a_stamp_is_done_again() {
 #[test]
 fn two_set_ups_at_once_take_turns() {
     let machine = Machine::new();
-    machine.stub("python3", &PIP.replace("target=$2", "target=$2; sleep 0.5"));
+    // The first goes on only when the second one waits for it.
+    let go = machine.path("go");
+    let wait = format!(
+        "target=$2; while [ ! -e '{}' ]; do sleep 0.01; done",
+        go.display()
+    );
+    machine.stub("python3", &PIP.replace("target=$2", &wait));
     let deps = machine.path("deps");
     let arguments = ["setup", "--into", deps.to_str().unwrap()];
     let first = stubs::spawn(&mut machine.command(&arguments));
     while machine.pip_calls().is_empty() {
         thread::sleep(Duration::from_millis(10));
     }
-    let second = machine.setup(&[]);
-    second.succeeds();
-    assert!(second.stderr.contains("Waiting for another set-up"));
+    let mut second = stubs::spawn(&mut machine.command(&arguments));
+    let mut stderr = BufReader::new(second.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("Waiting for another set-up") {
+        assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    fs::write(go, "").unwrap();
+    Outcome::of(second.wait_with_output().unwrap()).succeeds();
     Outcome::of(first.wait_with_output().unwrap()).succeeds();
     assert_eq!(machine.pip_calls().len(), 2);
 }

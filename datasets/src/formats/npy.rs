@@ -1,4 +1,4 @@
-//! Reads arrays of bytes and of 32-bit numbers from NumPy's .npy files.
+//! Reads arrays from NumPy's .npy files: bytes as they are, other numbers as float32.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -12,8 +12,79 @@ use crate::cache::Element;
 /// An array of a file, whose numbers are read one after the other, the last index fastest.
 pub struct Array {
     pub dims: Vec<usize>,
+    /// What its numbers are read as.
     pub element: Element,
-    pub data: BufReader<File>,
+    /// How they are stored, where that is something else.
+    pub conversion: Option<&'static Conversion>,
+    data: BufReader<File>,
+    /// Numbers read so far.
+    done: usize,
+}
+
+/// A type of numbers that become float32.
+pub struct Conversion {
+    /// What NumPy calls it.
+    pub name: &'static str,
+    /// What stands in the header, without the order of bytes.
+    code: &'static str,
+    bytes: usize,
+    /// The nearest float32 of a number's bytes, lowest first; nothing where it is too large.
+    read: fn(&[u8]) -> Option<f32>,
+}
+
+macro_rules! conversion {
+    ($name:literal, $code:literal, $type:ty) => {
+        Conversion {
+            name: $name,
+            code: $code,
+            bytes: size_of::<$type>(),
+            read: |bytes| Some(<$type>::from_le_bytes(bytes.try_into().ok()?) as f32),
+        }
+    };
+}
+
+const CONVERSIONS: [Conversion; 10] = [
+    Conversion {
+        name: "float64",
+        code: "f8",
+        bytes: 8,
+        read: |bytes| {
+            let number = f64::from_le_bytes(bytes.try_into().ok()?);
+            let nearest = number as f32;
+            (nearest.is_finite() || !number.is_finite()).then_some(nearest)
+        },
+    },
+    Conversion {
+        name: "float16",
+        code: "f2",
+        bytes: 2,
+        read: |bytes| Some(half(u16::from_le_bytes(bytes.try_into().ok()?))),
+    },
+    Conversion {
+        name: "bool",
+        code: "b1",
+        bytes: 1,
+        read: |bytes| Some(f32::from(u8::from(bytes != [0]))),
+    },
+    conversion!("int8", "i1", i8),
+    conversion!("int16", "i2", i16),
+    conversion!("int32", "i4", i32),
+    conversion!("int64", "i8", i64),
+    conversion!("uint16", "u2", u16),
+    conversion!("uint32", "u4", u32),
+    conversion!("uint64", "u8", u64),
+];
+
+/// A number of half precision: a sign, five bits of exponent, ten of the fraction.
+fn half(bits: u16) -> f32 {
+    let fraction = f32::from(bits & 0x3ff) / 1024.0;
+    let magnitude = match (bits >> 10) & 0x1f {
+        0 => fraction * 2f32.powi(-14),
+        0x1f if fraction == 0.0 => f32::INFINITY,
+        0x1f => f32::NAN,
+        exponent => (1.0 + fraction) * 2f32.powi(i32::from(exponent) - 15),
+    };
+    if bits & 0x8000 == 0 { magnitude } else { -magnitude }
 }
 
 /// Headers are a line or two.
@@ -39,27 +110,43 @@ fn read(path: &Path) -> anyhow::Result<Array> {
     let header = take_vec(&mut data, size).context("the header is truncated")?;
     let header = String::from_utf8(header).context("the header is damaged")?;
 
-    let element = match value(&header, "descr")?.trim_matches(['\'', '"']) {
-        "|u1" | "<u1" | "u1" => Element::U8,
-        "<f4" => Element::F32,
-        other => bail!("numbers of type `{other}`, expected uint8 (`|u1`) or float32 (`<f4`)"),
+    let descr = value(&header, "descr")?.trim_matches(['\'', '"']);
+    let code = descr.trim_start_matches(['<', '|', '=']);
+    let conversion = CONVERSIONS.iter().find(|known| known.code == code);
+    let (element, stored) = match (code, conversion) {
+        ("u1", _) => (Element::U8, 1),
+        ("f4", _) => (Element::F32, 4),
+        (_, Some(conversion)) => (Element::F32, conversion.bytes),
+        _ => {
+            let names: Vec<_> = CONVERSIONS.iter().map(|known| known.name).collect();
+            bail!(
+                "numbers of type `{descr}`, expected uint8, float32, or one that becomes float32 ({}), the lowest \
+                 byte first: save numpy.asarray(array, '<f4')",
+                names.join(", ")
+            )
+        }
     };
     let dims = dims(value(&header, "shape")?)?;
-    let bytes = dims.iter().try_fold(element.bytes() as u64, |bytes, dim| {
-        bytes.checked_mul(*dim as u64)
-    });
+    let bytes = dims
+        .iter()
+        .try_fold(stored as u64, |bytes, dim| bytes.checked_mul(*dim as u64));
     let left = length - prefix - size;
     ensure!(
         bytes == Some(left),
-        "the header says {dims:?} numbers of {} bytes, but {left} bytes follow",
-        element.bytes()
+        "the header says {dims:?} numbers of {stored} bytes, but {left} bytes follow"
     );
     let by_columns = value(&header, "fortran_order")? != "False";
     ensure!(
         !by_columns || dims.len() < 2,
         "the array is stored by columns: save numpy.ascontiguousarray of it"
     );
-    Ok(Array { dims, element, data })
+    Ok(Array {
+        dims,
+        element,
+        conversion,
+        data,
+        done: 0,
+    })
 }
 
 /// What stands behind a key of the header, a Python dictionary.
@@ -85,9 +172,27 @@ fn dims(text: &str) -> anyhow::Result<Vec<usize>> {
 }
 
 impl Array {
-    /// The next bytes.
+    /// The next bytes, of whole numbers.
     pub fn read(&mut self, bytes: &mut [u8]) -> anyhow::Result<()> {
-        self.data.read_exact(bytes).context("the file is truncated")
+        let Some(conversion) = self.conversion else {
+            return self.data.read_exact(bytes).context("the file is truncated");
+        };
+        let mut stored = vec![0; bytes.len() / self.element.bytes() * conversion.bytes];
+        self.data
+            .read_exact(&mut stored)
+            .context("the file is truncated")?;
+        let row: usize = self.dims.iter().skip(1).product();
+        let numbers = bytes.chunks_exact_mut(self.element.bytes());
+        for (to, from) in numbers.zip(stored.chunks_exact(conversion.bytes)) {
+            let number = (conversion.read)(from);
+            let number = number.with_context(|| {
+                let row = self.done / row.max(1);
+                format!("row {row} (counted from 0) has a number that is too large for float32")
+            })?;
+            to.copy_from_slice(&number.to_le_bytes());
+            self.done += 1;
+        }
+        Ok(())
     }
 }
 
@@ -134,6 +239,63 @@ pub mod tests {
         assert_eq!((&array.dims[..], array.element), (&[2][..], Element::F32));
     }
 
+    /// Values that both types hold exactly, and what is nearest to one that float32 does not.
+    #[test]
+    fn other_numbers_become_float32() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npy");
+        let read = |descr: &str, data: &[u8]| {
+            let count = 3;
+            fs::write(&path, file(descr, &format!("({count},)"), data)).unwrap();
+            let mut array = open(&path).unwrap();
+            assert_eq!(array.element, Element::F32);
+            let mut bytes = vec![0; 4 * count];
+            array.read(&mut bytes).unwrap();
+            let numbers = bytes.chunks_exact(4);
+            let numbers: Vec<_> = numbers
+                .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
+                .collect();
+            numbers
+        };
+        assert_eq!(
+            read("<f8", &[0.1f64, -2.5, 1e30].map(f64::to_le_bytes).concat()),
+            [0.1, -2.5, 1e30]
+        );
+        // 1, −2 (sign, exponent 16), and the smallest of all, 2⁻²⁴.
+        assert_eq!(
+            read("<f2", &[0x3c00u16, 0xc000, 1].map(u16::to_le_bytes).concat()),
+            [1.0, -2.0, 2f32.powi(-24)]
+        );
+        // 65504, the largest, infinity, and 2⁻¹⁵, half of the smallest normal number.
+        assert_eq!(
+            read("<f2", &[0x7bffu16, 0xfc00, 0x200].map(u16::to_le_bytes).concat()),
+            [65504.0, f32::NEG_INFINITY, 2f32.powi(-15)]
+        );
+        assert_eq!(
+            read("<i8", &[-3i64, 0, 1 << 40].map(i64::to_le_bytes).concat()),
+            [-3.0, 0.0, 2f32.powi(40)]
+        );
+        // Halfway to 2²⁴ + 2, and so to the even one.
+        assert_eq!(
+            read(
+                "<u4",
+                &[7u32, (1 << 24) + 1, u32::MAX].map(u32::to_le_bytes).concat()
+            ),
+            [7.0, 2f32.powi(24), 2f32.powi(32)]
+        );
+        assert_eq!(
+            read("<i2", &[-1i16, 2, 3].map(i16::to_le_bytes).concat()),
+            [-1.0, 2.0, 3.0]
+        );
+        assert_eq!(read("|i1", &[0xff, 2, 3]), [-1.0, 2.0, 3.0]);
+        assert_eq!(read("|b1", &[0, 1, 1]), [0.0, 1.0, 1.0]);
+
+        let large = [1.0f64, 2.0, 3.0, 1e300].map(f64::to_le_bytes).concat();
+        fs::write(&path, file("<f8", "(2, 2)", &large)).unwrap();
+        let error = error(open(&path).unwrap().read(&mut [0; 16]));
+        assert!(error.contains("row 1"), "{error}");
+    }
+
     #[test]
     fn lies_and_what_is_not_read_are_named() {
         let folder = tempfile::tempdir().unwrap();
@@ -153,7 +315,8 @@ pub mod tests {
             ),
             (&file("|u1", "(2, 99999999999999999999)", b"abcdef"), "is none"),
             (&file("|u1", "(-2, -3)", b"abcdef"), "is none"),
-            (&file("<f8", "(2, 3)", &[0; 48]), "`<f8`"),
+            (&file("<c8", "(2, 3)", &[0; 48]), "`<c8`"),
+            (&file(">f8", "(2, 3)", &[0; 48]), "'<f4'"),
             (&file(">f4", "(2, 3)", &[0; 24]), "`>f4`"),
             (&with_header(by_columns, b"abcdef"), "ascontiguousarray"),
             (&with_header("{}", b"abcdef"), "no `descr`"),

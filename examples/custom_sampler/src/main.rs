@@ -69,5 +69,5 @@ inventory::submit! { Registration::of::<RandomWalk>("random_walk") }
 inventory::submit! { Registration::of::<RandomWalk>("ula") }
 
 fn main() -> std::process::ExitCode {
-    ebipla_framework::main(ebipla_framework::Home::here())
+    ebipla_framework::main(ebipla_framework::home!())
 }

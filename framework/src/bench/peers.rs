@@ -42,10 +42,7 @@ impl Answer {
 
 impl Peers {
     /// In the folder that the program was built from.
-    pub fn find(sources: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(sources) = sources else {
-            bail!("--peers needs the folder that this program was built from");
-        };
+    pub fn find(sources: &Path) -> anyhow::Result<Self> {
         let peers = Self {
             scripts: sources.join("benches/peers"),
             packages: sources.join(".deps/bench"),

@@ -31,7 +31,7 @@ pub enum Command {
     Describe(DescribeArguments),
     /// Print a resolved recipe with the origin of each value
     Show(ShowArguments),
-    /// Build everything and take a step on tiny data, without writing
+    /// Build everything, take a step on tiny data and restore a checkpoint, without keeping anything
     Check(CheckArguments),
     /// Measure a run's last checkpoint again, with the random numbers of its other evaluations
     Eval(EvalArguments),
@@ -124,6 +124,9 @@ pub struct RunArguments {
     /// Continue the last run of this recipe and seed from its last checkpoint
     #[arg(long)]
     pub resume: bool,
+    /// The same, or start where there is none: one command for a job script that may be run again
+    #[arg(long, conflicts_with = "resume")]
+    pub resume_or_start: bool,
 }
 
 #[derive(Args)]
@@ -280,8 +283,11 @@ pub struct SweepArguments {
     /// Go on with a sweep: with its unfinished members, each from its last checkpoint, and with new ones
     #[arg(long)]
     pub resume: bool,
-    /// Go on with the failed and diverged members of a sweep, each from its last checkpoint
+    /// The same, or start where there is none: one command for a job script that may be run again
     #[arg(long, conflicts_with = "resume")]
+    pub resume_or_start: bool,
+    /// Go on with the failed and diverged members of a sweep, each from its last checkpoint
+    #[arg(long, conflicts_with_all = ["resume", "resume_or_start"])]
     pub only_failed: bool,
     /// Stop everything when a member fails
     #[arg(long)]

@@ -11,7 +11,7 @@ use crate::device;
 
 pub fn bench(program: &Program, arguments: &BenchArguments) -> anyhow::Result<()> {
     let peers = match arguments.peers {
-        true => Some(Peers::find(program.home.sources.as_deref()).map_err(|why| Misuse(why.to_string()))?),
+        true => Some(Peers::find(program.home.sources()).map_err(|why| Misuse(why.to_string()))?),
         false => None,
     };
     let device = device::resolve(&arguments.device).map_err(|why| Misuse(why.to_string()))?;

@@ -5,10 +5,9 @@ use std::ffi::OsStr;
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 
-use super::Home;
-use crate::Kind;
 use crate::recipe::{SECTIONS, SectionKind, recipe_names};
 use crate::registry::{OptionSpec, OptionType, Registry};
+use crate::{Home, Kind};
 
 /// The command line with completers for what clap cannot know.
 pub fn teach(line: Command, home: &Home) -> Command {

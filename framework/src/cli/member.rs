@@ -1,6 +1,5 @@
 //! `runner member`: starts, or goes on with, one run of a sweep in its own folder.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -58,8 +57,7 @@ pub fn member(program: &Program, arguments: &MemberArguments) -> anyhow::Result<
 
 fn train(program: &Program, folder: &RunFolder, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
     let path = folder.path();
-    let mut recipe = Recipe::load_resolved(&path.join("recipe.yaml"), &program.registry)?;
-    recipe.name = recipe_name(path, &recipe);
+    let recipe = Recipe::load_resolved(&path.join("recipe.yaml"), &program.registry)?;
     let purpose = match last_checkpoint(path) {
         Ok(_) => Purpose::Restore,
         Err(_) => Purpose::Start,
@@ -67,11 +65,4 @@ fn train(program: &Program, folder: &RunFolder, interrupt: &Interrupt) -> anyhow
     let out = path.parent().unwrap_or(path);
     let experiment = Experiment::build(recipe, &program.registry, purpose, out)?;
     train_in(program, experiment, folder, interrupt)
-}
-
-/// A folder is called NAME-HASH-sSEED.
-fn recipe_name(folder: &Path, recipe: &Recipe) -> String {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let end = format!("-{}-s{}", recipe.hash(), recipe.run.seed);
-    name.strip_suffix(&end).unwrap_or(&name).to_owned()
 }

@@ -18,15 +18,14 @@ mod submit;
 mod sweep;
 mod trained;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::panics::{self, caught};
-use crate::recipe::{RecipeFolders, Request};
+use crate::recipe::Request;
 use crate::registry::{Registry, RegistryError};
 use crate::run::{Diverged, Log};
 use crate::sweep::SweepError;
-use crate::{Recipe, RecipeError, allocator};
+use crate::{Home, Recipe, RecipeError, allocator};
 use arguments::{Command, RecipeArguments};
 use misuse::Misuse;
 
@@ -36,37 +35,6 @@ const FAILED: u8 = 1;
 const WRONG: u8 = 2;
 /// The numbers left the finite.
 const DIVERGED: u8 = 3;
-
-/// Where a runner finds its own recipes, and the sources it was built from.
-#[derive(Clone, Debug, Default)]
-pub struct Home {
-    sources: Option<PathBuf>,
-}
-
-impl Home {
-    /// Nothing but the working folder: recipes are looked up in `./recipes`.
-    pub fn here() -> Self {
-        Self::default()
-    }
-
-    /// A source folder with `recipes/`, used wherever the program is called from:
-    /// `Home::sources(env!("CARGO_MANIFEST_DIR"))`.
-    pub fn sources(folder: impl Into<PathBuf>) -> Self {
-        Self {
-            sources: Some(folder.into()),
-        }
-    }
-
-    fn recipe_folders(&self) -> RecipeFolders {
-        let own = self.sources.iter().map(|folder| folder.join("recipes"));
-        RecipeFolders(std::iter::once(PathBuf::from("recipes")).chain(own).collect())
-    }
-
-    fn sweep_folders(&self) -> RecipeFolders {
-        let folders = self.recipe_folders().0.into_iter();
-        RecipeFolders(folders.map(|folder| folder.join("sweeps")).collect())
-    }
-}
 
 /// What commands work with.
 struct Program {

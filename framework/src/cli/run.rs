@@ -1,22 +1,22 @@
 //! `runner run`: trains, and says where the results are.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::arguments::RunArguments;
 use super::{Program, exit_code, print};
-use crate::Purpose;
-use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, find_run, finished_run, train};
+use crate::run::{
+    Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, find_run, finished_run, last_checkpoint, train,
+};
+use crate::{Purpose, Recipe, RecipeError};
 
 pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let recipe = program.recipe(&arguments.recipe)?;
-    let earlier = match arguments.resume {
-        true => Some(find_run(&arguments.out, &recipe, &program.registry)?),
-        false => None,
-    };
-    let purpose = match earlier {
-        Some(_) => Purpose::Restore,
-        None => Purpose::Start,
+    let earlier = earlier_run(program, arguments, &recipe)?;
+    // A run that was killed early may have nothing yet to restore.
+    let purpose = match earlier.as_deref().map(last_checkpoint) {
+        Some(Ok(_)) => Purpose::Restore,
+        Some(Err(_)) | None => Purpose::Start,
     };
     let experiment = Experiment::build(recipe, &program.registry, purpose, &arguments.out)?;
     let interrupt = Interrupt::listen()?;
@@ -37,6 +37,27 @@ pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCo
     }
 }
 
+/// The run to go on with, if that is what was asked for.
+fn earlier_run(
+    program: &Program,
+    arguments: &RunArguments,
+    recipe: &Recipe,
+) -> Result<Option<PathBuf>, RecipeError> {
+    if !arguments.resume && !arguments.resume_or_start {
+        return Ok(None);
+    }
+    let found = find_run(&arguments.out, recipe, &program.registry);
+    // A run of this very recipe that cannot be read is no reason to start all over.
+    let is_there = || {
+        let folder = arguments.out.join(recipe.folder_name());
+        folder.join("recipe.yaml").exists()
+    };
+    match found {
+        Err(_) if arguments.resume_or_start && !is_there() => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 /// Trains in a folder, if that is not done already.
 pub fn train_in(
     program: &Program,
@@ -54,8 +75,7 @@ pub fn train_in(
     }
     program.log.write_to(folder.path())?;
     tracing::info!("run folder: {}", folder.path().display());
-    let sources = program.home.sources.as_deref();
-    train(experiment, folder, sources, &program.log, interrupt)
+    train(experiment, folder, &program.home, &program.log, interrupt)
 }
 
 /// The exit code of a run that did not fail.

@@ -156,8 +156,9 @@ fn how(jobs: Option<u32>, fail_fast: bool, plan: &Plan) -> Local {
 ///
 /// Nobody else may change it or start its members as long as the file is open.
 fn open(arguments: &SweepArguments, plan: &Plan, folder: &Path) -> anyhow::Result<(Manifest, File)> {
-    let goes_on = arguments.resume || arguments.only_failed;
-    match (Manifest::is_in(folder), goes_on) {
+    let is_there = Manifest::is_in(folder);
+    let goes_on = arguments.resume || arguments.only_failed || (arguments.resume_or_start && is_there);
+    match (is_there, goes_on) {
         (true, true) | (false, false) => {}
         (true, false) => {
             let message = format!(
@@ -168,7 +169,10 @@ fn open(arguments: &SweepArguments, plan: &Plan, folder: &Path) -> anyhow::Resul
             return Err(SweepError(message).into());
         }
         (false, true) => {
-            let message = format!("there is no sweep in {} to go on with", folder.display());
+            let message = format!(
+                "there is no sweep in {} to go on with; --resume-or-start starts one",
+                folder.display()
+            );
             return Err(SweepError(message).into());
         }
     }

@@ -90,18 +90,29 @@ impl Fetch {
             }
         };
         let place = Place::of(from.unwrap_or(base))?;
+        let made: Vec<_> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
         fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-        for file in *files {
-            let target = folder.join(file.folder.unwrap_or(file.name));
-            if file.is_there(&target)? {
-                report(format!("{}: is there already", target.display()));
-                continue;
-            }
-            file.get(&place, &target)?;
-            report(format!("{}: fetched, checksum verified", target.display()));
+        let fetched = get_all(files, &place, folder, report);
+        if fetched.is_err() {
+            // Those that hold something stay.
+            let _ = made.into_iter().try_for_each(fs::remove_dir);
         }
-        Ok(())
+        fetched
     }
+}
+
+/// Gets those of the files that `folder` does not have.
+fn get_all(files: &[Remote], place: &Place, folder: &Path, report: impl Fn(String)) -> anyhow::Result<()> {
+    for file in files {
+        let target = folder.join(file.folder.unwrap_or(file.name));
+        if file.is_there(&target)? {
+            report(format!("{}: is there already", target.display()));
+            continue;
+        }
+        file.get(place, &target)?;
+        report(format!("{}: fetched, checksum verified", target.display()));
+    }
+    Ok(())
 }
 
 impl Remote {

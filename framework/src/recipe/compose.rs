@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use figment::value::{Dict, Value};
 
 use super::layer::{Layer, Override, Source};
+use super::locate::{RecipeFolders, find_from};
 use super::nothing_said::empty_mappings;
 use super::sections::{SECTIONS, SectionKind};
-use super::yaml;
-use super::{Origin, Problem, RecipeError};
+use super::{Origin, Problem, RecipeError, shipped, yaml};
 
 /// Environment variables that begin like this set values: `EBIPLA__RUN__SEED=3`.
 const PREFIX: &str = "EBIPLA__";
@@ -19,8 +19,14 @@ pub fn layers(
     path: &Path,
     environment: &[(String, String)],
     set: &[Override],
+    folders: &RecipeFolders,
 ) -> Result<Vec<Layer>, RecipeError> {
-    let mut files = Files::default();
+    let mut files = Files {
+        folders,
+        layers: Vec::new(),
+        problems: Vec::new(),
+        open: Vec::new(),
+    };
     files.add(path, None);
     let mut problems = files.problems;
     let mut layers = files.layers;
@@ -37,17 +43,18 @@ pub fn layers(
 }
 
 /// Files read so far, bases before what extends them.
-#[derive(Default)]
-struct Files {
+struct Files<'a> {
+    /// Where names are looked up.
+    folders: &'a RecipeFolders,
     layers: Vec<Layer>,
     problems: Vec<Problem>,
     /// The chain of files that led to the one being read.
     open: Vec<PathBuf>,
 }
 
-impl Files {
+impl Files<'_> {
     fn add(&mut self, path: &Path, extended_by: Option<&Origin>) {
-        let text = match std::fs::read_to_string(path) {
+        let text = match shipped::read(path) {
             Ok(text) => text,
             Err(problem) => {
                 let message = format!("cannot read {}: {problem}", path.display());
@@ -93,7 +100,14 @@ impl Files {
         self.open.push(identity);
         for base in self.bases(layer.values.remove("extends"), &origin) {
             let folder = path.parent().unwrap_or(Path::new(""));
-            self.add(&folder.join(base), Some(&origin));
+            match find_from("recipe", folder, &base, self.folders) {
+                Ok(base) => self.add(&base, Some(&origin)),
+                Err(problem) => self.problems.push(Problem {
+                    key: "extends".into(),
+                    origin: Some(origin.clone()),
+                    ..*problem
+                }),
+            }
         }
         self.open.pop();
         self.layers.push(layer);
@@ -107,7 +121,7 @@ impl Files {
             Some(value) => as_text(&value).map(|base| vec![base]),
         };
         bases.unwrap_or_else(|| {
-            let message = "expected a file or a list of files, relative to this one";
+            let message = "expected a recipe or a list of recipes: files relative to this one, or names";
             self.problems.push(Problem::at("extends", Some(origin), message));
             Vec::new()
         })

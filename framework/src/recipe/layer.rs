@@ -89,10 +89,19 @@ impl Layer {
                 path: path.clone(),
                 line: self.lines.get(key).copied(),
             },
-            Source::Overrides(origins) => origins
-                .iter()
-                .find(|(set, _)| key == *set || key.starts_with(&format!("{set}.")))
-                .map_or(Origin::Default, |(_, origin)| origin.clone()),
+            Source::Overrides(origins) => {
+                let below =
+                    |key: &str, of: &str| key.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'));
+                // What was set closest to the key, or else what made a section of it.
+                let around = origins
+                    .iter()
+                    .rev()
+                    .find(|(set, _)| key == *set || below(key, set));
+                let within = || origins.iter().find(|(set, _)| below(set, key));
+                around
+                    .or_else(within)
+                    .map_or(Origin::Default, |(_, origin)| origin.clone())
+            }
         }
     }
 

@@ -7,9 +7,11 @@ mod locate;
 mod nothing_said;
 mod problem;
 mod sections;
+mod shipped;
 mod slurm_section;
 mod validate;
 mod yaml;
+mod yaml_error;
 
 use std::path::{Path, PathBuf};
 
@@ -24,8 +26,9 @@ pub use sections::{
     BestRecord, DecoderSection, EvaluateSection, GuardSection, LossSection, OptimizerSection, ParticleDevice,
     ParticleRecord, PublishedSection, RecordSection, RunSection, SECTIONS, SectionKind,
 };
+pub use shipped::{SHIPPED, ShippedRecipes, read as read_recipe};
 pub use slurm_section::SlurmSection;
-pub use yaml::{parse as parse_yaml, to_yaml};
+pub use yaml::{parse as parse_yaml, parse_as as parse_yaml_as, to_yaml};
 
 use crate::{PriorChainsSection, Registry};
 
@@ -64,13 +67,14 @@ impl Recipe {
     pub fn load(request: &Request, registry: &Registry) -> Result<Self, RecipeError> {
         let environment = std::env::vars().collect::<Vec<_>>();
         let path: PathBuf = locate::find("recipe", &request.recipe, &request.folders)?;
-        let layers = compose::layers(&path, &environment, &request.set)?;
+        let layers = compose::layers(&path, &environment, &request.set, &request.folders)?;
         validate::resolve(&path, layers, registry)
     }
 
     /// Reads back what [`Self::to_yaml`] wrote; the environment has no say.
     pub fn load_resolved(path: &Path, registry: &Registry) -> Result<Self, RecipeError> {
-        validate::resolve(path, compose::layers(path, &[], &[])?, registry)
+        let layers = compose::layers(path, &[], &[], &RecipeFolders::default())?;
+        validate::resolve(path, layers, registry)
     }
 
     /// The plugin of a section, with its options (without the name); `None` if the recipe leaves the section out.

@@ -7,11 +7,10 @@ use figment::value::{Dict, Value as Raw};
 use serde_json::{Map, Number, Value};
 
 use super::layer::{Layer, Numbered, Origin};
-use super::locate::stem;
 use super::nothing_said;
 use super::sections::{SECTIONS, SectionKind};
 use super::yaml::{self, join};
-use super::{Problem, Recipe, RecipeError, SlurmSection};
+use super::{Problem, Recipe, RecipeError, SlurmSection, locate};
 use crate::registry::{OptionSpec, OptionType, Registration};
 use crate::{Kind, Registry, device};
 
@@ -44,7 +43,7 @@ pub fn resolve(path: &Path, mut layers: Vec<Layer>, registry: &Registry) -> Resu
     }
     let read = |error: serde_json::Error| wrong(vec![Problem::at("", None, error.to_string())]);
     Ok(Recipe {
-        name: stem(path).unwrap_or_default(),
+        name: locate::name(path),
         run: section(&values, "run").map_err(read)?,
         decoder: section(&values, "decoder").map_err(read)?,
         prior_chains: section(&values, "prior_chains").map_err(read)?,

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use figment::value::{Dict, Value};
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
+
+use super::yaml_error::YamlError;
 
 /// A parsed file.
 #[derive(Debug, Default)]
@@ -15,38 +17,31 @@ pub struct Document {
     pub lines: BTreeMap<String, u64>,
 }
 
-/// A syntax error, with the line where it was noticed.
-pub struct SyntaxError {
-    pub line: Option<u64>,
-    pub message: String,
-}
-
 /// Parses a recipe file. An empty one has no values.
-pub fn parse(text: &str) -> Result<Document, SyntaxError> {
-    let options = serde_saphyr::options! { with_snippet: false };
-    let root: Option<Node> =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| SyntaxError {
-            line: error.location().map(|location| location.line()),
-            message: error.to_string(),
-        })?;
-    match root {
+pub fn parse(text: &str) -> Result<Document, YamlError> {
+    match parse_as::<Option<Node>>(text)? {
         None => Ok(Document::default()),
         Some(Node::Map(entries)) => {
             let mut document = Document::default();
             document.values = flatten(entries, "", &mut document.lines);
             Ok(document)
         }
-        Some(_) => Err(SyntaxError {
+        Some(_) => Err(YamlError {
             line: Some(1),
             message: "a recipe is a mapping from sections to their options".into(),
         }),
     }
 }
 
+/// Parses a file into what it must hold.
+pub fn parse_as<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| YamlError::of(&error))
+}
+
 /// Parses one value as it is written behind `--set key=`.
 pub fn parse_value(text: &str) -> Option<Value> {
-    let options = serde_saphyr::options! { with_snippet: false };
-    let node: Node = serde_saphyr::from_str_with_options(text, options).ok()?;
+    let node: Node = parse_as(text).ok()?;
     Some(plain(node, "", &mut BTreeMap::new()))
 }
 
@@ -200,8 +195,36 @@ mod tests {
     #[test]
     fn a_key_given_twice_is_an_error() {
         let error = parse("run:\n  seed: 3\n  seed: 4\n").err().unwrap();
-        assert!(error.message.contains("seed"), "{}", error.message);
+        assert_eq!(error.message, "`seed` is given twice");
         assert_eq!(error.line, Some(3));
+    }
+
+    /// What is wrong is said in our words, on the line where it is.
+    #[test]
+    fn mistakes_in_yaml_are_put_in_words() {
+        for (text, line, words) in [
+            ("run: { seed: 1", 1, "never closed"),
+            ("run: {seed: 1}}\n", 1, "too many"),
+            ("run: {a: 1 b: 2}\n", 1, "`,` is missing"),
+            ("run:\n  seed: 1\n seed: 2\n", 3, "indentation"),
+            ("run:\n\tseed: 1\n", 2, "a tab"),
+            ("run:\n  seed: \"abc\n", 3, "a quote that is never closed"),
+            ("run: \"\\q\"\n", 1, "an escape"),
+            ("run: - a\n", 1, "an item of a list"),
+            ("run: a: b\n", 1, "a second `:`"),
+            ("run: @a\n", 1, "in quotes"),
+            ("run: *foo\n", 1, "no anchor"),
+            ("run: {}\nseed\n", 2, "is the `:` missing"),
+            ("run: {}\n---\nrun: {}\n", 3, "a second document"),
+            ("run: !!int abc\n", 1, "its tag"),
+            ("? [a, b]\n: 1\n", 1, "a single word"),
+            ("%YAML 9\n", 1, "`%`"),
+        ] {
+            let error = parse(text).err().unwrap();
+            assert!(error.message.contains(words), "{text:?}: {error:?}");
+            assert!(!error.message.contains(" at line "), "{text:?}: {error:?}");
+            assert_eq!(error.line, Some(line), "{text:?}: {error:?}");
+        }
     }
 
     #[test]

@@ -10,12 +10,12 @@ use super::batches::{Batch, Batches};
 use super::building::{build_of_kind, scope, wrong};
 use super::checkpoint::{BestBy, Checkpoint};
 use super::findings::Findings;
-use super::guard::Diverged;
+use super::guard::{Advice, Diverged};
 use super::setup::AVERAGE;
 use crate::recipe::BestRecord;
 use crate::{
-    Algorithm, Averages, DataFacts, GradientCount, Optimizer, Persistent, PriorChains, Problem, Purpose,
-    Recipe, RecipeError, Registry, Scalars, Split, Step,
+    Algorithm, Averages, DataFacts, GradientCount, Optimizer, Parameters, Persistent, PriorChains, Problem,
+    Purpose, Recipe, RecipeError, Registry, Scalars, Split, Step, state,
 };
 
 /// A recipe come alive: a model with its data, and what trains it.
@@ -28,6 +28,8 @@ pub struct Experiment {
     generator_optimizer: Optimizer,
     gradients_taken: GradientCount,
     best: Option<BestBy>,
+    /// Whether it has been said which limits of the guard have nothing to watch.
+    guard_is_known: bool,
 }
 
 /// What is there to look at, it has from its [`Setup`].
@@ -64,20 +66,23 @@ impl Experiment {
         scope.batch_size = *batch_size;
         let prior_sampler = build_of_kind(recipe, registry, &mut scope)?;
         let algorithm = build_of_kind(recipe, registry, &mut scope)?;
-        let optimizers = &recipe.optimizer;
-        Ok(Self {
+        let optimizers = recipe.optimizer.clone();
+        let averaging = |config, network: &Parameters| Optimizer::averaging(config, network.tensors());
+        let mut experiment = Self {
             batches: Batches::new(dataset.clone(), *batch_size)?,
             prior_chains: PriorChains::new(prior_sampler, recipe.prior_chains.clone()),
             algorithm,
-            energy_optimizer: Optimizer::new(optimizers.energy.clone(), model.energy.parameters().tensors()),
-            generator_optimizer: Optimizer::new(
-                optimizers.generator.clone(),
-                model.generator.parameters().tensors(),
-            ),
+            energy_optimizer: averaging(optimizers.energy, model.energy.parameters()),
+            generator_optimizer: averaging(optimizers.generator, model.generator.parameters()),
             gradients_taken: GradientCount::default(),
             best,
+            guard_is_known: false,
             setup,
-        })
+        };
+        for (part, state) in experiment.parts() {
+            state::ensure_distinct(part, state)?;
+        }
+        Ok(experiment)
     }
 
     /// Mini-batches in one pass over the data, a ragged last one included.
@@ -114,6 +119,11 @@ impl Experiment {
             })
             .with_context(|| format!("in step {k}"))?;
         self.gradients_taken = self.model.gradient_count().since(before);
+        if !std::mem::replace(&mut self.guard_is_known, true) {
+            for message in self.recipe.guard.unwatched(&scalars) {
+                tracing::warn!("{message}");
+            }
+        }
         scalars.add_number("learning_rate/energy", self.energy_optimizer.learning_rate());
         scalars.add_number(
             "learning_rate/generator",
@@ -125,6 +135,20 @@ impl Experiment {
     /// What makes a checkpoint the best, if one is to be kept for that.
     pub fn best(&self) -> Option<BestBy> {
         self.best.clone()
+    }
+
+    /// Whether the numbers of step `done`, which are those of `scalars`, are within the recipe's limits.
+    pub fn guard(&self, done: u64, scalars: &Scalars, numbers: &[(String, f64)]) -> Result<(), Diverged> {
+        let limits = &self.recipe.guard;
+        limits.check(done, scalars, numbers, |quantity| self.advice().about(quantity))
+    }
+
+    /// What to try against divergence.
+    fn advice(&self) -> Advice<'_> {
+        Advice {
+            recipe: &self.recipe,
+            optimizers_used: [&self.energy_optimizer, &self.generator_optimizer].map(Optimizer::is_used),
+        }
     }
 
     /// How many gradients the last step took.
@@ -174,7 +198,8 @@ impl Experiment {
             let sums = parameters.tensors().into_iter();
             let mut sums = sums.map(|tensor| tensor.sum(tch::Kind::Double).double_value(&[]));
             if let Some(sum) = sums.find(|sum| !sum.is_finite()) {
-                return Err(Diverged::of_weights(network, sum, step));
+                let advice = self.advice().about(&format!("weights/{network}"));
+                return Err(Diverged::of_weights(network, sum, step, advice));
             }
         }
         Ok(())

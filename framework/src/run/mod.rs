@@ -19,6 +19,7 @@ mod setup;
 mod state;
 mod step_sizes;
 mod training;
+mod trial;
 
 pub use account::Account;
 pub use building::{build_of_kind, scope};
@@ -34,3 +35,4 @@ pub use setup::Setup;
 pub use state::{Ending, State};
 pub use step_sizes::report as report_step_sizes;
 pub use training::{Outcome, train};
+pub use trial::{round_trip, untrained};

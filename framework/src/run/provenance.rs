@@ -7,13 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Experiment;
-use crate::{Dataset, Split, device};
+use crate::{Dataset, Home, Split, device};
 
 /// The contents of `provenance.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Provenance {
+    /// The crate that the program was built from.
     program: &'static str,
     git: Option<Git>,
+    /// Where the framework comes from, if not from there too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    framework_git: Option<Git>,
     versions: Versions,
     device: String,
     threads: i32,
@@ -38,7 +42,7 @@ pub struct Provenance {
 /// Its name in the run's folder.
 const FILE: &str = "provenance.json";
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 struct Git {
     commit: String,
     /// Whether the sources differed from that commit.
@@ -89,21 +93,26 @@ pub fn warn_of_other_data(dataset: &dyn Dataset, run_dir: &Path) {
 
 #[derive(Clone, Debug, Serialize)]
 struct Versions {
+    /// Of the program's crate.
     runner: &'static str,
+    framework: &'static str,
     tch: &'static str,
     libtorch: &'static str,
     hdf5: String,
 }
 
 impl Provenance {
-    /// Takes note at the start of a run. `sources` is the folder that the program was built from.
-    pub fn at_start(sources: Option<&Path>, experiment: &Experiment) -> Self {
+    /// Takes note at the start of a run of the program that `home` is.
+    pub fn at_start(home: &Home, experiment: &Experiment) -> Self {
         let (major, minor, patch) = hdf5::library_version();
+        let own = git(home.sources());
         Self {
-            program: "runner",
-            git: sources.and_then(git),
+            program: home.name(),
+            framework_git: git(Path::new(env!("CARGO_MANIFEST_DIR"))).filter(|git| own.as_ref() != Some(git)),
+            git: own,
             versions: Versions {
-                runner: env!("CARGO_PKG_VERSION"),
+                runner: home.version(),
+                framework: env!("CARGO_PKG_VERSION"),
                 tch: TCH_VERSION,
                 libtorch: env!("LIBTORCH_VERSION"),
                 hdf5: format!("{major}.{minor}.{patch}"),
@@ -155,6 +164,8 @@ fn now() -> String {
     format!("{now:.0}")
 }
 
+/// What git says of a crate's folder; nothing where the crate is none of the repository's, as below a home folder that
+/// is under version control.
 fn git(folder: &Path) -> Option<Git> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
@@ -166,6 +177,7 @@ fn git(folder: &Path) -> Option<Git> {
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_owned())
     };
+    git(&["ls-files", "--error-unmatch", "Cargo.toml"])?;
     Some(Git {
         commit: git(&["rev-parse", "HEAD"])?,
         dirty: !git(&["status", "--porcelain"])?.is_empty(),

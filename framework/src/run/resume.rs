@@ -45,7 +45,7 @@ pub fn find_run(out: &Path, recipe: &Recipe, registry: &Registry) -> Result<Path
         }
         None => {
             let message = format!(
-                "found no run of {} with seed {} in {} to resume",
+                "found no run of {} with seed {} in {} to resume; --resume-or-start starts one",
                 recipe.name,
                 recipe.run.seed,
                 out.display()

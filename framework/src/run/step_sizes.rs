@@ -45,7 +45,7 @@ fn estimate(experiment: &Experiment, steps: &[PosteriorStep], done: u64) -> anyh
     let points = experiment.dataset.len(Split::Train).min(PARTICLES);
     let (x, place) = match experiment.algorithm.clouds() {
         Some(clouds) => {
-            let clouds = clouds.settled(&Indices::range(0, points), done, &mut random);
+            let clouds = clouds.settled(&Indices::range(0, points), done);
             let each = clouds.size()[1].min((PARTICLES / points) as i64);
             let particles = points as i64 * each;
             (clouds.narrow(1, 0, each), format!("at {particles} particles"))

@@ -18,7 +18,7 @@ use super::{Experiment, Interrupt, Log, RunFolder};
 use crate::panics::caught;
 use crate::recipe::Bearing;
 use crate::record::{self, DumpFacts, EVALUATE, EndFile, Kept, MetricsFile, Moment, TensorBoard};
-use crate::{Scalars, Split};
+use crate::{Home, Scalars, Split};
 
 /// How a run ended, if it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Outcome {
 pub fn train(
     mut experiment: Experiment,
     folder: &RunFolder,
-    sources: Option<&Path>,
+    home: &Home,
     log: &Log,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
@@ -45,7 +45,7 @@ pub fn train(
     let mut checkpoints = Checkpoints::of(&experiment, folder.path());
     let done = checkpoints.restore(&mut experiment)?;
     folder.write("recipe.yaml", &recipe.to_yaml())?;
-    let mut provenance = Provenance::at_start(sources, &experiment);
+    let mut provenance = Provenance::at_start(home, &experiment);
     provenance.after_those_in(folder.path());
     folder.write("provenance.json", &provenance.to_json()?)?;
 
@@ -211,8 +211,8 @@ impl<'a> Run<'a> {
         let to_file = last || record.metrics.due(done);
         let to_tensorboard = last || record.tensorboard.due(done);
         let to_screen = self.progress.due();
-        let guard = self.experiment.recipe.guard.clone();
-        let guarded = guard.every > 0 && done.is_multiple_of(guard.every);
+        let every = self.experiment.recipe.guard.every;
+        let guarded = every > 0 && done.is_multiple_of(every);
         let mut checkpoint = !last && record.checkpoint.due(done);
         let wanted = to_file || to_tensorboard || to_screen || guarded || checkpoint;
         // A GPU has finished the step only when its numbers are there.
@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
             if to_screen {
                 self.progress.show(moment, &numbers);
             }
-            guard.check(done, &numbers)?;
+            self.experiment.guard(done, scalars, &numbers)?;
         }
         if !last {
             let evaluate = self.experiment.recipe.evaluate.every;

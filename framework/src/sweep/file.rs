@@ -1,7 +1,6 @@
 //! Reads sweep files: `recipes/sweeps/NAME.yaml`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Axes, Axis, Part, Request, Seeds, SweepError};
 use crate::Origin;
-use crate::recipe::{Override, RecipeFolders, find_recipe, parse_yaml, stem};
+use crate::recipe::{Override, RecipeFolders, find_recipe, parse_yaml, parse_yaml_as, read_recipe, stem};
 
 /// What a sweep file may hold.
 #[derive(Debug, Deserialize)]
@@ -46,7 +45,7 @@ struct PartOfFile {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a recipe or a list of recipes")]
 enum OneOrMany {
     One(String),
     Many(Vec<String>),
@@ -60,19 +59,9 @@ impl SweepFile {
             SweepError(format!("{sweep}: {}", problems.join("\n")))
         })?;
         let wrong = |message: String| SweepError(format!("sweep {}: {message}", path.display()));
-        let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-        let lines = match parse_yaml(&text) {
-            Ok(document) => document.lines,
-            Err(error) => {
-                let line = error
-                    .line
-                    .map_or_else(String::new, |line| format!("line {line}: "));
-                return Err(wrong(format!("{line}{}", error.message)));
-            }
-        };
-        let options = serde_saphyr::options! { with_snippet: false };
-        let file: Self =
-            serde_saphyr::from_str_with_options(&text, options).map_err(|error| wrong(error.to_string()))?;
+        let text = read_recipe(&path).map_err(|error| wrong(error.to_string()))?;
+        let lines = parse_yaml(&text).map_err(|error| wrong(error.with_line()))?.lines;
+        let file: Self = parse_yaml_as(&text).map_err(|error| wrong(error.with_line()))?;
         let reader = Reader { path: &path, lines };
         file.request(&reader, recipes).map_err(wrong)
     }

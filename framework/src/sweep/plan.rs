@@ -34,7 +34,7 @@ pub struct Part {
 
 /// Which seeds each combination is run with.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected how many seeds, or a list of seeds")]
 pub enum Seeds {
     /// So many, counted up from the recipe's own.
     Count(u64),

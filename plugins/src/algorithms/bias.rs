@@ -10,7 +10,7 @@
 //! > D = S(1 − hλ/2) = S/(1 + hS/(2σ²)).
 
 use ebipla_framework::prelude::*;
-use ebipla_framework::{Optimizer, OptimizerConfig, PosteriorStep};
+use ebipla_framework::PosteriorStep;
 use serde_json::{Value, json};
 
 use super::ebipla::Ebipla;
@@ -93,12 +93,7 @@ fn the_learned_variance_is_too_small_by_what_the_step_says() {
 fn variance_at_losses(losses_at: &str) -> (f64, PosteriorStep) {
     let size = POINTS / 10;
     let mut bench = Bench::new(POINTS as i64, size as i64);
-    let still = OptimizerConfig {
-        lr: 0.0,
-        ..OptimizerConfig::default()
-    };
-    bench.energy_optimizer = Optimizer::new(still.clone(), bench.model.energy.parameters().tensors());
-    bench.generator_optimizer = Optimizer::new(still, bench.model.generator.parameters().tensors());
+    bench.hold_parameters();
     let config: Ebipla = options(json!({
         "particles": 100, "step_size": 0.025, "step_unit": "raw", "losses_at": losses_at,
     }));

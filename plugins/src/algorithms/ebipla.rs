@@ -180,7 +180,7 @@ impl Algorithm for Particles {
             losses_at,
             ..
         } = self.config;
-        let missing = 1.0 - 1.0 / self.batches_per_epoch;
+        let missing = 1.0 - 1.0 / self.between_visits as f64;
         let step = match losses_at {
             LossesAt::Updated if temperature > 0.0 => {
                 let variance = move |step: f64, curvature: f64| {

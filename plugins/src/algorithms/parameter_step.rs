@@ -97,23 +97,23 @@ pub fn record(joint: &Joint, prior: &PriorTerm, gradients: &Gradients, scalars: 
     if let Some(energies) = &prior.energies {
         let prior_energy = mean(energies);
         scalars.add("loss/energy", &(&posterior_energy - &prior_energy));
-        scalars.add("energy/prior", &prior_energy);
+        scalars.watch(Watched::Energy, "prior", &prior_energy);
         scalars.add_distribution("energy/prior", energies);
     }
     let farthest = |x: &Tensor| x.abs().max();
     if let Some(samples) = &prior.samples {
-        scalars.add("latent/prior", &farthest(samples));
+        scalars.watch(Watched::Latent, "prior", &farthest(samples));
     }
-    scalars.add("latent/posterior", &farthest(&joint.x));
+    scalars.watch(Watched::Latent, "posterior", &farthest(&joint.x));
     scalars.add("loss/generator", &mean(&joint.reconstruction));
-    scalars.add("energy/posterior", &posterior_energy);
+    scalars.watch(Watched::Energy, "posterior", &posterior_energy);
     scalars.add_distribution("energy/posterior", &joint.prior);
     let norms = joint.x.square().sum_dim_intlist(1, false, Kind::Float).sqrt();
     scalars.add_distribution("latent/posterior_norm", &norms);
     for (name, gradients) in [("energy", &gradients.energy), ("generator", &gradients.generator)] {
         // A network may have no parameters.
         if !gradients.is_empty() {
-            scalars.add(format!("gradient_norm/{name}"), &gradient::norm(gradients));
+            scalars.watch(Watched::GradientNorm, name, &gradient::norm(gradients));
         }
     }
 }

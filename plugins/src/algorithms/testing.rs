@@ -135,8 +135,8 @@ impl Bench {
             ..OptimizerConfig::default()
         };
         Self {
-            energy_optimizer: Optimizer::new(descent.clone(), energy.parameters().tensors()),
-            generator_optimizer: Optimizer::new(descent, generator.parameters().tensors()),
+            energy_optimizer: Optimizer::new(descent.clone(), energy.parameters().tensors()).unwrap(),
+            generator_optimizer: Optimizer::new(descent, generator.parameters().tensors()).unwrap(),
             model: Model::new(Box::new(energy), Box::new(generator), SIGMA),
             prior_chains: from_noise(Fixed(PRIOR.map(|value| value as f32))),
             random: Random::new(Self::SEED),
@@ -157,8 +157,9 @@ impl Bench {
             lr: 1e-30,
             ..OptimizerConfig::default()
         };
-        self.energy_optimizer = Optimizer::new(config(), self.model.energy.parameters().tensors());
-        self.generator_optimizer = Optimizer::new(config(), self.model.generator.parameters().tensors());
+        self.energy_optimizer = Optimizer::new(config(), self.model.energy.parameters().tensors()).unwrap();
+        self.generator_optimizer =
+            Optimizer::new(config(), self.model.generator.parameters().tensors()).unwrap();
     }
 
     pub fn build(&mut self, config: impl Plugin<Builds = dyn Algorithm>) -> Box<dyn Algorithm> {

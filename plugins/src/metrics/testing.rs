@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+
+use skip::skip;
+
 /// The folder `shared/` beside the repository, or the one that EBIPLA_SHARED names; without it, a test says that it
 /// checks nothing.
 pub fn shared(path: &str) -> Option<PathBuf> {
@@ -9,7 +14,7 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("EBIPLA_SHARED").map_or(beside, PathBuf::from);
     let path = folder.join(path);
     if !path.exists() {
-        eprintln!("skipped: there is no {}", path.display());
+        skip(&format!("there is no {}", path.display()));
         return None;
     }
     Some(path)

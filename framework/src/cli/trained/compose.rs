@@ -28,6 +28,14 @@ pub fn compose(program: &Program, command: &ComposeCommand) -> anyhow::Result<()
     let energies = runs.iter().map(|run| run.setup.model.energy.as_ref());
     let sum = EnergySum::of(weights.iter().copied().zip(energies));
     let latents = draw_latents(first, &sum, arguments.n.into(), &mut random)?;
+    ensure!(
+        sum.is_used(),
+        Misuse(format!(
+            "the sampler of {} draws without looking at the energy, so that it cannot sample from a sum of energies; \
+             choose one that does, such as --set evaluation_sampler.name=ula",
+            command.run_dirs[0].display()
+        ))
+    );
     let checkpoints: Vec<_> = runs
         .iter()
         .zip(&weights)

@@ -120,21 +120,28 @@ impl Checkpoints {
 
     /// Restores the newest checkpoint that is whole, and returns after how many steps it was taken.
     pub fn restore(&mut self, experiment: &mut Experiment) -> anyhow::Result<Option<u64>> {
-        for path in self.all() {
+        let all = self.all();
+        for path in &all {
             let checkpoint = match Checkpoint::open(path.clone()) {
                 Ok(checkpoint) => checkpoint,
                 Err(error) => {
-                    tracing::warn!("{error:#}; trying the checkpoint before it");
+                    tracing::warn!("{error:#}; it is set aside");
                     // It must not count among those that are kept.
-                    let damaged = path.with_file_name(format!("damaged-{}", name(&path)));
-                    fs::rename(&path, &damaged).with_context(|| format!("renaming {}", path.display()))?;
+                    let damaged = path.with_file_name(format!("damaged-{}", name(path)));
+                    fs::rename(path, &damaged).with_context(|| format!("renaming {}", path.display()))?;
                     continue;
                 }
             };
             load(experiment, &checkpoint).with_context(|| format!("restoring {}", path.display()))?;
-            self.last = Some(path);
+            self.last = Some(path.clone());
             return Ok(Some(checkpoint.step()));
         }
+        // It was built to be restored, and so without the particles that it may have to start from.
+        anyhow::ensure!(
+            all.is_empty(),
+            "no checkpoint in {} is whole; the same command again starts from the beginning",
+            self.folder.display()
+        );
         Ok(None)
     }
 }
