@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use super::arguments::RunArguments;
 use super::{Program, exit_code, print};
 use crate::Purpose;
-use crate::run::{Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, find_run, train};
+use crate::interrupt::{Guard, INTERRUPTED};
+use crate::run::{Experiment, Outcome, RunFolder, find_run, train};
 
 pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let recipe = program.recipe(&arguments.recipe)?;
@@ -19,12 +20,11 @@ pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCo
         None => Purpose::Start,
     };
     let experiment = Experiment::build(recipe, &program.registry, purpose, &arguments.out)?;
-    let interrupt = Interrupt::listen()?;
     let folder = match earlier {
         Some(path) => RunFolder::open(path)?,
         None => RunFolder::create(&arguments.out, &experiment.recipe)?,
     };
-    match train_in(program, experiment, &folder, &interrupt) {
+    match train_in(program, experiment, &folder) {
         Ok(outcome) => {
             print(&results(folder.path()))?;
             Ok(ExitCode::from(code_of(outcome)))
@@ -35,16 +35,12 @@ pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCo
 }
 
 /// Trains in a folder; what goes wrong is in its log.
-pub fn train_in(
-    program: &Program,
-    experiment: Experiment,
-    folder: &RunFolder,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Outcome> {
+pub fn train_in(program: &Program, experiment: Experiment, folder: &RunFolder) -> anyhow::Result<Outcome> {
+    let _patience = Guard::patience();
     program.log.write_to(folder.path())?;
     tracing::info!("run folder: {}", folder.path().display());
     let sources = program.home.sources.as_deref();
-    let trained = train(experiment, folder, sources, &program.log, interrupt);
+    let trained = train(experiment, folder, sources, &program.log, &program.interrupt);
     if let Err(error) = &trained {
         // Through the log, so that it is also in log.txt.
         tracing::error!("{error:#}");

@@ -9,6 +9,18 @@ use serde_json::{Map, Value};
 
 use super::{Moment, write_bytes};
 
+/// What names of numbers begin with that an evaluation found.
+pub const EVALUATE: &str = "evaluate/";
+
+/// Which lines of an earlier part of a run are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    /// Those up to this step.
+    pub step: u64,
+    /// Whether the evaluation at that step is kept as well, not made again.
+    pub evaluation: bool,
+}
+
 /// One JSON object a line: step, epoch, then names and numbers.
 pub struct MetricsFile {
     file: File,
@@ -16,21 +28,25 @@ pub struct MetricsFile {
 }
 
 impl MetricsFile {
-    /// Starts the file in `folder`, or goes on with it after `done` steps: lines of later steps, and half a line, are
-    /// dropped.
-    pub fn open(folder: &Path, done: u64) -> anyhow::Result<Self> {
+    /// Starts the file in `folder`, or continues it: lines that are not kept, and half a line, are dropped.
+    pub fn open(folder: &Path, kept: Kept) -> anyhow::Result<Self> {
         let path = folder.join("metrics.jsonl");
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             text => text.with_context(|| format!("reading {}", path.display()))?,
         };
-        let earlier = |line: &&str| {
-            let line: Option<Value> = serde_json::from_str(line).ok();
-            line.and_then(|line| line["step"].as_u64())
-                .is_some_and(|step| step <= done)
+        let is_kept = |line: &&str| match serde_json::from_str(line) {
+            Ok(Value::Object(line)) => {
+                let is_evaluation = || line.keys().any(|name| name.starts_with(EVALUATE));
+                match line.get("step").and_then(Value::as_u64) {
+                    Some(step) if step == kept.step => kept.evaluation || !is_evaluation(),
+                    step => step.is_some_and(|step| step < kept.step),
+                }
+            }
+            _ => false,
         };
-        let kept: String = text.split_inclusive('\n').filter(earlier).collect();
-        write_bytes(&path, kept)?;
+        let text: String = text.split_inclusive('\n').filter(is_kept).collect();
+        write_bytes(&path, text)?;
         let file = File::options().append(true).open(&path);
         let file = file.with_context(|| format!("opening {}", path.display()))?;
         Ok(Self { file, path })
@@ -59,10 +75,34 @@ mod tests {
     use super::*;
     use crate::fuzzing::survives;
 
+    fn up_to(step: u64) -> Kept {
+        Kept {
+            step,
+            evaluation: true,
+        }
+    }
+
+    #[test]
+    fn an_evaluation_that_is_made_again_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = MetricsFile::open(folder.path(), up_to(0)).unwrap();
+        for step in 1..=3 {
+            let moment = Moment { step, epoch: 0 };
+            file.write(moment, &[("loss/energy".into(), 1.0)]).unwrap();
+            file.write(moment, &[("evaluate/mmd".into(), 2.0)]).unwrap();
+        }
+        let lines = |step, evaluation| {
+            MetricsFile::open(folder.path(), Kept { step, evaluation }).unwrap();
+            let text = fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+            text.lines().count()
+        };
+        assert_eq!([lines(3, true), lines(2, true), lines(2, false)], [6, 4, 3]);
+    }
+
     #[test]
     fn fuzz_lines() {
         let folder = tempfile::tempdir().unwrap();
-        let mut file = MetricsFile::open(folder.path(), 0).unwrap();
+        let mut file = MetricsFile::open(folder.path(), up_to(0)).unwrap();
         for step in 1..=9 {
             let moment = Moment { step, epoch: 0 };
             file.write(
@@ -74,7 +114,7 @@ mod tests {
         let path = folder.path().join("metrics.jsonl");
         let whole = fs::read(&path).unwrap();
         survives(&whole, &path, |_| {
-            if MetricsFile::open(folder.path(), 5).is_ok() {
+            if MetricsFile::open(folder.path(), up_to(5)).is_ok() {
                 let kept = fs::read_to_string(&path).unwrap();
                 for line in kept.lines() {
                     let line: Value = serde_json::from_str(line).unwrap();

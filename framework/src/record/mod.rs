@@ -18,7 +18,7 @@ pub use array::{Array, write_hdf5};
 pub use figure::draw_model;
 pub use histogram::{Histogram, draw_histograms};
 pub use image_grid::{image_grid, is_image, square_columns};
-pub use metrics_file::MetricsFile;
+pub use metrics_file::{EVALUATE, Kept, MetricsFile};
 pub use model_pictures::{cloud_means, pair_grid, reconstruction_grid, sample_grid};
 pub use npy::write_npy;
 pub use particle_dump::{DumpFacts, ParticleDump, blocks, dump_particles, dumps_in_folder};

@@ -10,6 +10,7 @@ use super::batches::{Batch, Batches};
 use super::building::{build_of_kind, scope, wrong};
 use super::findings::Findings;
 use super::setup::AVERAGE;
+use crate::interrupt::Guard;
 use crate::{
     Algorithm, Averages, DataFacts, GradientCount, Optimizer, Persistent, PriorChains, Problem, Purpose,
     Recipe, RecipeError, Registry, Scalars, Split, Step,
@@ -88,6 +89,7 @@ impl Experiment {
 
     /// Takes step number `k`, counted from 0.
     pub fn step(&mut self, k: u64) -> anyhow::Result<Scalars> {
+        let _whole = Guard::whole();
         let epoch = k / self.steps_per_epoch();
         let Batch { indices, data } = self.batches.get(k, &mut self.setup.random)?;
         let data = data.to_device(self.device);

@@ -8,15 +8,16 @@ use serde_json::{Map, Value};
 
 use super::account::Accounting;
 use super::checkpoint::{Checkpoints, identity};
+use super::due::Due;
 use super::findings::Findings;
-use super::memory;
 use super::pictures::pictures;
 use super::progress::Progress;
 use super::provenance::Provenance;
-use super::{Experiment, Interrupt, Log, RunFolder};
+use super::{Experiment, Log, RunFolder};
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::panics::caught;
-use crate::record::{self, DumpFacts, MetricsFile, Moment, TensorBoard};
-use crate::{Scalars, Split};
+use crate::record::{self, DumpFacts, EVALUATE, Kept, MetricsFile, Moment, TensorBoard};
+use crate::{Scalars, Split, memory};
 
 /// How a run ended, if it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,14 +36,14 @@ pub fn train(
 ) -> anyhow::Result<Outcome> {
     let recipe = experiment.recipe.clone();
     let mut checkpoints = Checkpoints::of(folder.path(), recipe.record.checkpoint.clone());
-    let done = checkpoints.restore(&mut experiment)?;
+    let restored = checkpoints.restore(&mut experiment)?;
     folder.write("recipe.yaml", &recipe.to_yaml())?;
     let mut provenance = Provenance::at_start(sources, experiment.device, recipe.hash(), recipe.run.seed);
     provenance.after_those_in(folder.path());
     folder.write("provenance.json", &provenance.to_json()?)?;
 
     let outcome = caught(|| {
-        let mut run = Run::start(&mut experiment, folder.path(), checkpoints, done, log)?;
+        let mut run = Run::start(&mut experiment, folder.path(), checkpoints, restored, log)?;
         let outcome = run.until_done(interrupt);
         run.ended(&outcome).and(outcome)
     });
@@ -55,6 +56,15 @@ pub fn train(
     let noted = folder.write("provenance.json", &provenance.to_json()?);
     // Why the run failed matters more than that this could not be noted.
     outcome.and_then(|outcome| noted.map(|()| outcome))
+}
+
+/// Whether the work was done; an interruption is no error.
+fn uninterrupted(work: anyhow::Result<()>) -> anyhow::Result<bool> {
+    match work {
+        Ok(()) => Ok(true),
+        Err(error) if error.is::<Interrupted>() => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether a value of a recipe is none of the experiment.
@@ -71,6 +81,8 @@ struct Run<'a> {
     checkpoints: Checkpoints,
     /// Steps completed so far.
     done: u64,
+    /// What is still to be recorded after them.
+    due: Vec<Due>,
     metrics: MetricsFile,
     tensorboard: TensorBoard,
     progress: Progress,
@@ -78,15 +90,17 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// `done` is how many steps the checkpoint had that the experiment was restored from, if there was one.
+    /// `restored` is how many steps the checkpoint had that the experiment was restored from, if there was one, and what
+    /// was still to be recorded then.
     fn start(
         experiment: &'a mut Experiment,
         folder: &'a Path,
         checkpoints: Checkpoints,
-        done: Option<u64>,
+        restored: Option<(u64, Vec<Due>)>,
         log: &Log,
     ) -> anyhow::Result<Self> {
         let total = experiment.total_steps();
+        let (done, due) = restored.unzip();
         let epochs = total.div_ceil(experiment.steps_per_epoch());
         tracing::info!(
             "{} data points, {} latent dimensions, {} energy and {} generator parameters, {total} steps",
@@ -126,8 +140,13 @@ impl<'a> Run<'a> {
             }
         }
         let done = done.unwrap_or(0);
+        let due = due.unwrap_or_default();
+        let kept = Kept {
+            step: done,
+            evaluation: !due.contains(&Due::Evaluation),
+        };
         Ok(Self {
-            metrics: MetricsFile::open(folder, done)?,
+            metrics: MetricsFile::open(folder, kept)?,
             tensorboard,
             progress: Progress::start(&log.bars, done, total, epochs),
             account: Accounting::open(folder, done, total, epochs)?,
@@ -136,11 +155,35 @@ impl<'a> Run<'a> {
             folder,
             checkpoints,
             done,
+            due,
         })
     }
 
     fn until_done(&mut self, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
         let total = self.experiment.total_steps();
+        let trained = self.steps(total, interrupt);
+        self.progress.finish();
+        let trained = uninterrupted(trained)? && self.done >= total;
+        let start = Instant::now();
+        self.checkpoints.save(self.experiment, self.done, &self.due)?;
+        self.account.recorded(start.elapsed())?;
+        let start = Instant::now();
+        let ended = trained && uninterrupted(self.at_end(self.done))?;
+        self.account.recorded(start.elapsed())?;
+        if ended {
+            return Ok(Outcome::Finished);
+        }
+        tracing::warn!(
+            "interrupted after {} of {total} steps; --resume goes on",
+            self.done
+        );
+        Ok(Outcome::Interrupted)
+    }
+
+    /// Takes steps until there are `total` of them, or a signal comes.
+    fn steps(&mut self, total: u64, interrupt: &Interrupt) -> anyhow::Result<()> {
+        // What an interruption left.
+        self.write_due()?;
         while self.done < total && !interrupt.asked() {
             let start = Instant::now();
             let scalars = self.experiment.step(self.done)?;
@@ -151,21 +194,7 @@ impl<'a> Run<'a> {
             self.account
                 .stepped(moment, gradients, start.elapsed(), recording)?;
         }
-        self.progress.finish();
-        let start = Instant::now();
-        self.checkpoints.save(self.experiment, self.done)?;
-        self.account.recorded(start.elapsed())?;
-        if self.done < total {
-            tracing::warn!(
-                "interrupted after {} of {total} steps; --resume goes on",
-                self.done
-            );
-            return Ok(Outcome::Interrupted);
-        }
-        let start = Instant::now();
-        self.at_end(self.done)?;
-        self.account.recorded(start.elapsed())?;
-        Ok(Outcome::Finished)
+        Ok(())
     }
 
     /// Tells TensorBoard how the run ended; an interrupted one has not.
@@ -225,23 +254,48 @@ impl<'a> Run<'a> {
             guard.check(done, &numbers)?;
         }
         if !last {
-            let evaluate = self.experiment.recipe.evaluate.every;
-            if evaluate > 0 && done.is_multiple_of(evaluate) {
-                let found = self.evaluate(moment)?;
-                checkpoint |= self.checkpoints.are_best(done, &found.to_numbers())?;
-            }
-            if record.particles.due(done, self.experiment.steps_per_epoch()) {
-                self.dump_particles(moment)?;
-            }
-            if record.figures.due(done) {
-                self.draw(moment)?;
-            }
+            self.due = self.due_after(done);
+            checkpoint |= self.write_due()?;
         }
         // Last, so that whoever resumes from it finds all else written.
         if checkpoint {
-            self.checkpoints.save(self.experiment, done)?;
+            self.checkpoints.save(self.experiment, done, &self.due)?;
         }
         Ok(start.elapsed())
+    }
+
+    fn due_after(&self, done: u64) -> Vec<Due> {
+        let recipe = &self.experiment.recipe;
+        let (record, evaluate) = (&recipe.record, recipe.evaluate.every);
+        let steps_per_epoch = self.experiment.steps_per_epoch();
+        let all = [
+            (Due::Evaluation, evaluate > 0 && done.is_multiple_of(evaluate)),
+            (Due::Particles, record.particles.due(done, steps_per_epoch)),
+            (Due::Figures, record.figures.due(done)),
+        ];
+        all.into_iter()
+            .filter_map(|(due, is)| is.then_some(due))
+            .collect()
+    }
+
+    /// Writes the records that are due, and returns whether the model is the best so far. What an interruption leaves is
+    /// still due.
+    fn write_due(&mut self) -> anyhow::Result<bool> {
+        let moment = self.moment(self.done);
+        let mut is_best = false;
+        while let Some(due) = self.due.first() {
+            match due {
+                Due::Evaluation => {
+                    let found = self.evaluate(moment)?;
+                    is_best = self.checkpoints.are_best(self.done, &found.to_numbers())?;
+                }
+                Due::Particles => self.dump_particles(moment)?,
+                Due::Figures => self.draw(moment)?,
+            }
+            self.due.remove(0);
+            self.checkpoints.set_due(self.done, &self.due)?;
+        }
+        Ok(is_best)
     }
 
     fn write_to_tensorboard(
@@ -281,7 +335,7 @@ impl<'a> Run<'a> {
         let found = self.experiment.evaluate()?;
         let named: Vec<_> = found
             .numbers()
-            .map(|(name, number)| (format!("evaluate/{name}"), number))
+            .map(|(name, number)| (format!("{EVALUATE}{name}"), number))
             .collect();
         if !named.is_empty() {
             self.metrics.write(moment, &named)?;
@@ -313,7 +367,7 @@ impl<'a> Run<'a> {
     }
 
     fn draw(&mut self, moment: Moment) -> anyhow::Result<()> {
-        for (name, picture) in pictures(self.experiment, moment.step)? {
+        for (name, picture) in caught(|| pictures(self.experiment, moment.step))? {
             let file = format!("figures/step_{:08}_{name}.png", moment.step);
             picture.write_png(&self.folder.join(file))?;
             self.tensorboard.picture(moment, name, &picture)?;
