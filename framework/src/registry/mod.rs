@@ -1,6 +1,8 @@
 //! Finds what the linked crates have registered, and builds plugins by name.
 
 mod kind;
+mod limits;
+mod only_with;
 mod options;
 mod plugin;
 
@@ -10,6 +12,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 pub use kind::{Kind, Product};
+pub use only_with::OnlyWith;
 pub use options::{OptionSpec, OptionType};
 pub use plugin::{Complaint, DataFacts, Plugin, Purpose, Registration, Scope};
 

@@ -42,6 +42,9 @@ impl Experiment {
     /// The disk of the folder `out` takes what is too much for memory.
     pub fn build(recipe: Recipe, registry: &Registry, purpose: Purpose, out: &Path) -> anyhow::Result<Self> {
         check_best(&recipe)?;
+        for warning in &recipe.warnings {
+            tracing::warn!("{warning}");
+        }
         let mut setup = Setup::build(recipe, registry, purpose, out)?;
         let Setup {
             recipe,

@@ -11,7 +11,7 @@ use super::posterior::StepUnit;
 #[serde(default, deny_unknown_fields)]
 pub struct Lebm {
     /// Langevin steps of each posterior chain. [steps]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     posterior_steps: u32,
     /// Step size h of the posterior chains, in the unit of step_unit. [step_unit]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
