@@ -49,6 +49,72 @@ fn documented(owner: &str, options: &[OptionSpec]) {
     }
 }
 
+/// Seeds may be any integer; notes that a user makes up are no options.
+#[test]
+fn every_number_has_bounds_and_every_condition_an_option() {
+    for plugin in plugins() {
+        bounded(&format!("{} `{}`", plugin.kind, plugin.name), &plugin.options());
+    }
+}
+
+fn bounded(owner: &str, options: &[OptionSpec]) {
+    for option in options {
+        let finite = option.unit.as_deref() == Some("any integer") || option.kind.is_bounded();
+        assert!(finite, "{owner}: `{}` is an open {}", option.name, option.kind);
+        if let Some(condition) = &option.only_with {
+            let known = options.iter().any(|other| other.name == condition.option());
+            assert!(
+                known,
+                "{owner}: `{}` counts {condition}, which is no option",
+                option.name
+            );
+        }
+        bounded(owner, &option.options);
+    }
+}
+
+/// Numbers as far out as their ranges allow.
+fn extremes(kind: &OptionType) -> Vec<f64> {
+    let OptionType::Number(range) = kind.inner() else {
+        return Vec::new();
+    };
+    let low = range.at_least.or(range.above.map(|above| above + 1e-300));
+    let high = range.at_most.or(range.below.map(|below| below - 1e-6));
+    low.into_iter().chain(high).collect()
+}
+
+/// What comes out need not be finite, but it is said in our words.
+#[test]
+fn numbers_at_the_ends_of_their_ranges_break_nothing() {
+    for plugin in plugins_that_build() {
+        let scratch = scratch_for(plugin);
+        let section = match plugin.kind {
+            Kind::Metric => format!("evaluate.metrics.{}", plugin.name),
+            kind => kind.to_string(),
+        };
+        for option in plugin.options() {
+            for value in extremes(&option.kind) {
+                let mut overrides = choose(plugin);
+                overrides.push(format!("{section}.{}={value:e}", option.name));
+                let outcome =
+                    scratch.runner(&[&["check", "--recipe", "small.yaml"], &set(&overrides)[..]].concat());
+                let name = format!("{} `{}`: {}={value:e}", plugin.kind, plugin.name, option.name);
+                assert!(
+                    (0..=2).contains(&outcome.code),
+                    "{name}: {}: {}",
+                    outcome.code,
+                    outcome.stderr
+                );
+                assert!(
+                    !outcome.stderr.contains("internal error"),
+                    "{name}: {}",
+                    outcome.stderr
+                );
+            }
+        }
+    }
+}
+
 /// A folder with the small recipe, and with the files that the plugin needs.
 fn scratch_for(plugin: &Registration) -> Scratch {
     let scratch = Scratch::with_small();

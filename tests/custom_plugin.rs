@@ -79,7 +79,7 @@ fn a_plugin_from_outside() {
     assert!(
         described
             .stdout
-            .contains("scale  (number > 0; default 0.2; unit: latent units)")
+            .contains("scale  (number > 0 and ≤ 1e6; default 0.2; unit: latent units)")
     );
     let trained = call(
         &runner,

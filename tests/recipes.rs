@@ -393,6 +393,140 @@ fn numbers_out_of_range_are_refused() {
     );
 }
 
+#[test]
+fn what_no_machine_can_do_is_refused_before_it_is_tried() {
+    for (key, value) in [
+        ("run.threads", "100000"),
+        ("prior_sampler.step_size", "1e300"),
+        ("algorithm.step_size", "1e300"),
+        ("energy.hidden", "1000000000"),
+        ("energy.layers", "1000000"),
+        ("prior_sampler.steps", "1000000000"),
+        ("evaluate.metrics.mse.batch", "1000000"),
+    ] {
+        let scratch = Scratch::with_small();
+        let set = format!("{key}={value}");
+        let outcome = scratch.runner(&["check", "--recipe", "small.yaml", "--set", &set]);
+        outcome.refused(&[&format!("{key} (command line, --set): found"), " and ≤ "]);
+    }
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_refused_with_the_numbers() {
+    let images = "dataset={name: blobs, size: 40, image_size: 32}";
+    for (sets, key, what) in [
+        (
+            vec!["energy.hidden=65536", "energy.layers=1000"],
+            "energy",
+            "4290738061313 parameters, with",
+        ),
+        (
+            vec![
+                "generator.latent_dim=1000000",
+                "dataset={name: blobs, size: 40, image_size: 4096}",
+            ],
+            "generator",
+            "50331698331648 parameters",
+        ),
+        (
+            vec!["dataset={name: gaussian, size: 1000000000, dim: 1000}"],
+            "dataset",
+            "1000001000 points of 1000",
+        ),
+        (
+            vec!["dataset={name: swiss_roll, size: 1000000000, validation: 1000000000}"],
+            "dataset",
+            "2000000000 points",
+        ),
+        (
+            vec!["evaluate.metrics.sliced_w2.samples=1000000000", images],
+            "evaluate.metrics.sliced_w2",
+            "1000000000 samples for sliced_w2",
+        ),
+        (
+            vec!["evaluate.metrics.mmd.samples=1000000000", images],
+            "evaluate.metrics.mmd",
+            "1000000000 samples for mmd",
+        ),
+    ] {
+        let scratch = Scratch::with_small();
+        let sets: Vec<_> = sets.iter().flat_map(|set| ["--set", set]).collect();
+        let outcome = scratch.runner(&[&["check", "--recipe", "small.yaml"], &sets[..]].concat());
+        outcome.refused(&[key, what, "takes", "of memory, but", "are available"]);
+    }
+}
+
+#[test]
+fn options_without_effect_are_warned_of() {
+    let warnings = |sets: &[&str]| -> Vec<String> {
+        let scratch = Scratch::with_small();
+        let sets: Vec<_> = sets.iter().flat_map(|set| ["--set", set]).collect();
+        let outcome = scratch.runner(&[&["check", "--recipe", "small.yaml"], &sets[..]].concat());
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let effectless = outcome
+            .stderr
+            .lines()
+            .filter(|line| line.contains("has no effect"));
+        effectless.map(ToString::to_string).collect()
+    };
+    for (set, others, why) in [
+        (
+            "optimizer.energy.momentum=0.9",
+            &[][..],
+            "only with name=sgd, which is adam",
+        ),
+        (
+            "optimizer.generator.betas=[0.5, 0.9]",
+            &["optimizer.generator.name=sgd"],
+            "only with name=adam, which is sgd",
+        ),
+        (
+            "optimizer.generator.eps=1e-6",
+            &["optimizer.generator.name=sgd"],
+            "only with name=adam or rmsprop",
+        ),
+        ("optimizer.energy.smoothing=0.9", &[], "only with name=rmsprop"),
+        (
+            "energy.slope=0.1",
+            &[],
+            "only with activation=leaky_relu, which is silu",
+        ),
+        (
+            "prior_chains.restarts=0.1",
+            &[],
+            "only with start=persistent or posterior, which is noise",
+        ),
+        (
+            "optimizer.energy.lr=0.1",
+            &["algorithm={name: ebipla_full, particles: 2}", "run.batch_size=40"],
+            "algorithm `ebipla_full` does not use it",
+        ),
+    ] {
+        let found = warnings(&[&[set], others].concat());
+        let key = set.split('=').next().unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains(&format!("{key} (command line, --set): ")) && found[0].contains(why),
+            "{found:?}"
+        );
+    }
+    // Those that have one, and those that are what they are anyway.
+    assert_eq!(
+        warnings(&[
+            "energy={activation: leaky_relu, slope: 0.1}",
+            "optimizer.energy.momentum=0"
+        ]),
+        [""; 0]
+    );
+    assert_eq!(
+        warnings(&[
+            "optimizer.energy={name: sgd, momentum: 0.9}",
+            "prior_chains={start: persistent, restarts: 0.1}"
+        ]),
+        [""; 0]
+    );
+}
+
 /// The small recipe with images of 16 × 16 pixels, and so many lines of layers below its own 8.
 fn decoding(layers: &str) -> String {
     with(

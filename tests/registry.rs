@@ -52,7 +52,7 @@ fn list_takes_a_kind_and_prints_json() {
     let ula = plugins.iter().find(|plugin| plugin["name"] == "ula").unwrap();
     assert_eq!(ula["crate"], "ebipla_plugins");
     assert_eq!(ula["options"][1]["name"], "step_size");
-    assert_eq!(ula["options"][1]["type"], "number > 0");
+    assert_eq!(ula["options"][1]["type"], "number > 0 and ≤ 1e6");
     assert_eq!(ula["options"][1]["default"], 0.1);
     assert_eq!(ula["options"][1]["unit"], "latent units²");
 }
@@ -62,10 +62,10 @@ fn describe_prints_every_option_with_type_default_and_unit() {
     let outcome = Scratch::new().runner(&["describe", "algorithm", "ebipla"]);
     assert_eq!(outcome.code, 0);
     for line in [
-        "particles  (integer ≥ 1; default 10; unit: particles)",
+        "particles  (integer ≥ 1 and ≤ 1e6; default 10; unit: particles)",
         "noise  (lazy | eager; default \"lazy\")",
         "warmup  (section, or null; default null)",
-        "    inner_steps  (integer ≥ 1; default 10; unit: steps)",
+        "    inner_steps  (integer ≥ 1 and ≤ 1e6; default 10; unit: steps)",
     ] {
         assert!(
             outcome.stdout.contains(line),

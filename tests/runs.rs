@@ -311,9 +311,13 @@ fn particles_that_fit_nowhere_are_refused_before_anything_is_written() {
         "--set",
         "run.particles.memory=0",
         "--set",
-        "algorithm.particles=1e13",
+        "algorithm.particles=1e6",
+        "--set",
+        "dataset.size=100000",
+        "--set",
+        "generator.latent_dim=1000",
     ]);
-    outcome.refused(&["algorithm", "2.84 PiB", "--out", "run.particles.memory"]);
+    outcome.refused(&["algorithm", "363.80 TiB", "--out", "run.particles.memory"]);
     assert_eq!(scratch.entries(), ["small.yaml"]);
 }
 
@@ -382,7 +386,7 @@ fn tensorboard_gets_every_scalar() {
 #[test]
 fn divergence_ends_with_exit_code_3_and_says_where() {
     let scratch = Scratch::with_small();
-    let outcome = scratch.runner(&["--recipe", "small.yaml", "--set", "optimizer.generator.lr=1e30"]);
+    let outcome = scratch.runner(&["--recipe", "small.yaml", "--set", "optimizer.generator.lr=1e6"]);
     assert_eq!(outcome.code, 3, "{}", outcome.stderr);
     assert!(
         outcome.stderr.contains("diverged: ") && outcome.stderr.contains("at step"),

@@ -1,7 +1,7 @@
 //! Small pictures that need no files, to try image networks, recipes and commands with.
 
-use ebipla_framework::Random;
 use ebipla_framework::prelude::*;
+use ebipla_framework::{Random, require_memory};
 use tch::Device;
 
 use crate::gather::gather;
@@ -41,6 +41,12 @@ impl Plugin for Blobs {
     type Builds = dyn Dataset;
 
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Dataset>> {
+        let images = self.size as u128 + self.validation as u128;
+        let blob = size_of::<Blob>() + 2 * self.channels as usize * size_of::<f32>();
+        require_memory(
+            &format!("the blobs of {images} images"),
+            images * (COUNT * blob) as u128,
+        )?;
         Ok(Box::new(self.images()))
     }
 }
@@ -79,7 +85,7 @@ struct Blob {
 fn draw(count: usize, channels: usize, draws: &mut Draws) -> Vec<[Blob; COUNT]> {
     let mut uniform = |low, high, size: usize| {
         let numbers = draws.uniform(low, high, &[(count * COUNT * size) as i64], Device::Cpu);
-        Vec::<f32>::try_from(numbers).unwrap_or_default()
+        Vec::<f32>::try_from(numbers).expect("a tensor of one dimension on the CPU")
     };
     let (centres, radii) = (uniform(0.2, 0.8, 2), uniform(RADII.0, RADII.1, 1));
     let colours = uniform(0.0, 1.0, channels);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use ebipla_framework::cache_folder;
 use ebipla_framework::fetch::{Fetch, How, Remote};
 use ebipla_framework::prelude::*;
@@ -23,6 +23,7 @@ pub struct Cifar10 {
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
     /// The classes that are trained on, from 0 (airplane) to 9 (truck); null takes all.
     labels: Option<Vec<u8>>,
@@ -132,14 +133,14 @@ fn read(files: &[PathBuf], draft: &Draft) -> anyhow::Result<()> {
             file.read_exact(&mut block).with_context(reading)?;
             let records: Vec<_> = block.chunks(RECORD).collect();
             let labels: Vec<_> = records.iter().map(|record| record[0]).collect();
-            let wrong = labels.iter().position(|label| *label > 9);
-            ensure!(
-                wrong.is_none(),
-                "{}: image {} has the label {}, expected 0 to 9",
-                path.display(),
-                start + wrong.unwrap_or(0),
-                labels[wrong.unwrap_or(0)]
-            );
+            if let Some(wrong) = labels.iter().position(|label| *label > 9) {
+                bail!(
+                    "{}: image {} has the label {}, expected 0 to 9",
+                    path.display(),
+                    start + wrong,
+                    labels[wrong]
+                );
+            }
             let images: Vec<_> = records.iter().flat_map(|record| &record[1..]).copied().collect();
             writer.put(first + start, &images)?;
             writer.put_labels(first + start, &labels)?;

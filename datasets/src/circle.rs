@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use ebipla_framework::prelude::*;
 
 use crate::curve_density::Arc;
-use crate::planar::{Planar, uniform};
+use crate::planar::{Planar, require_points, uniform};
 
 /// A circle with Gaussian noise, three times as large as the noise was measured on.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +40,7 @@ impl Plugin for Circle {
     type Builds = dyn Dataset;
 
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Dataset>> {
+        require_points(self.size, self.validation)?;
         Ok(self.points())
     }
 }

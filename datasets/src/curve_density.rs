@@ -72,7 +72,7 @@ impl CurveDensity {
     /// log p(y) for each row.
     pub fn log_density(&self, y: &Tensor) -> Tensor {
         let points = y.to_kind(Kind::Double).flatten(0, -1);
-        let points: Vec<f64> = Vec::try_from(points).unwrap_or_default();
+        let points: Vec<f64> = Vec::try_from(points).expect("a tensor of one dimension on the CPU");
         let (pairs, _) = points.as_chunks();
         let values: Vec<_> = pairs.iter().map(|y| self.at(*y)).collect();
         Tensor::from_slice(&values).to_device(y.device())

@@ -23,6 +23,7 @@ pub struct FashionMnist {
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
     /// The classes that are trained on, from 0 (T-shirt) to 9 (ankle boot); null takes all.
     labels: Option<Vec<u8>>,

@@ -2,8 +2,8 @@
 
 use std::f64::consts::PI;
 
-use ebipla_framework::Random;
 use ebipla_framework::prelude::*;
+use ebipla_framework::{Random, require_memory};
 use tch::{Device, Kind};
 
 use crate::in_memory::{InMemory, LogDensity};
@@ -46,6 +46,10 @@ impl Plugin for Gaussian {
     type Builds = dyn Dataset;
 
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Dataset>> {
+        let points = self.size as u128 + self.validation as u128;
+        // As it is drawn, scaled, and kept.
+        let bytes = points * u128::from(self.dim) * (3 * size_of::<f32>()) as u128;
+        require_memory(&format!("{points} points of {} dimensions", self.dim), bytes)?;
         let mut random = Random::new(self.seed);
         let mut points = |split: &str, count: usize| {
             let shape = [count as i64, self.dim.into()];

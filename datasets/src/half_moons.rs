@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use ebipla_framework::prelude::*;
 
 use crate::curve_density::Arc;
-use crate::planar::{Planar, rotation};
+use crate::planar::{Planar, require_points, rotation};
 
 /// Two interleaved half circles, as scikit-learn's make_moons, with Gaussian noise, rotated by 60°.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +38,7 @@ impl Plugin for HalfMoons {
     type Builds = dyn Dataset;
 
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Dataset>> {
+        require_points(self.size, self.validation)?;
         Ok(self.points())
     }
 }
@@ -68,7 +69,8 @@ impl HalfMoons {
 
 /// In random order, so that the first points are like all others.
 fn shuffled(points: &[[f64; 2]], draws: &mut Draws) -> Vec<[f64; 2]> {
-    let order = Vec::<i64>::try_from(draws.permutation(points.len() as i64)).unwrap_or_default();
+    let order = Vec::<i64>::try_from(draws.permutation(points.len() as i64))
+        .expect("a tensor of one dimension on the CPU");
     order.into_iter().map(|i| points[i as usize]).collect()
 }
 

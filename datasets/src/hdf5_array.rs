@@ -25,13 +25,14 @@ pub struct Hdf5Array {
     train: String,
     /// Name of the array with the validation points; null holds out a share of the training points.
     validation: Option<String>,
-    /// Share of the points that is held out, spread evenly, where `validation` is null. [fraction of all]
-    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
+    /// Share of the points that is held out, spread evenly. [fraction of all]
+    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0, "only_with" = "validation=null"))]
     held_out: f64,
     /// Training points kept at most; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
 }
 

@@ -25,6 +25,7 @@ pub struct NpyArray {
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
 }
 

@@ -1,7 +1,7 @@
 //! What the synthetic sets share: a curve in the plane, Gaussian noise around it, and a linear map.
 
-use ebipla_framework::Random;
 use ebipla_framework::prelude::*;
+use ebipla_framework::{Random, require_memory};
 use tch::{Device, Kind};
 
 use crate::curve_density::{Arc, CurveDensity};
@@ -52,6 +52,13 @@ impl Planar {
     }
 }
 
+/// Refuses more points than fit into memory, with what it takes to draw them.
+pub fn require_points(size: usize, validation: usize) -> anyhow::Result<()> {
+    const BYTES: u128 = 64;
+    let count = size as u128 + validation as u128;
+    require_memory(&format!("{count} points"), count * BYTES)
+}
+
 /// The rotation by an angle.
 pub fn rotation(angle: f64) -> [[f64; 2]; 2] {
     let (sin, cos) = angle.sin_cos();
@@ -61,7 +68,7 @@ pub fn rotation(angle: f64) -> [[f64; 2]; 2] {
 /// `count` numbers uniform on `[low, high)`.
 pub fn uniform(low: f64, high: f64, count: usize, draws: &mut Draws) -> Vec<f64> {
     let numbers = draws.uniform(low, high, &[count as i64], Device::Cpu);
-    Vec::try_from(numbers.to_kind(Kind::Double)).unwrap_or_default()
+    Vec::try_from(numbers.to_kind(Kind::Double)).expect("a tensor of one dimension on the CPU")
 }
 
 /// The points of a data set as plain numbers.

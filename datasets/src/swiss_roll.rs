@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use ebipla_framework::prelude::*;
 
 use crate::curve_density::Arc;
-use crate::planar::{Planar, rotation, uniform};
+use crate::planar::{Planar, require_points, rotation, uniform};
 
 /// A spiral in the plane, even along its length, with Gaussian noise, rotated by 45°.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +43,7 @@ impl Plugin for SwissRoll {
     type Builds = dyn Dataset;
 
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Dataset>> {
+        require_points(self.size, self.validation)?;
         Ok(self.points())
     }
 }

@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use crate::{FrozenEnergy, Parameters, gradient};
+use crate::{FrozenEnergy, Parameters, gradient, interruption_point};
 
 /// An energy U_α on the latent space; the prior is p_α(x) ∝ exp(−U_α(x)).
 pub trait Energy {
@@ -38,6 +38,42 @@ pub trait Energy {
     /// E[∇_α U(x)] under the prior itself, one tensor per parameter, where it is known in closed form.
     fn prior_expectation(&self) -> Option<Vec<Tensor>> {
         None
+    }
+}
+
+/// An energy that ends the chains that run on it where a signal asks for that: samplers need not see to it.
+pub(crate) struct Interruptible<'a>(pub &'a dyn Energy);
+
+impl Energy for Interruptible<'_> {
+    fn parameters(&self) -> &Parameters {
+        self.0.parameters()
+    }
+
+    fn energy(&self, x: &Tensor) -> Tensor {
+        interruption_point();
+        self.0.energy(x)
+    }
+
+    fn value_and_gradient(&self, x: &Tensor) -> (Tensor, Tensor) {
+        interruption_point();
+        self.0.value_and_gradient(x)
+    }
+
+    fn gradient(&self, x: &Tensor) -> Tensor {
+        interruption_point();
+        self.0.gradient(x)
+    }
+
+    fn frozen(&self) -> Option<Box<dyn FrozenEnergy>> {
+        self.0.frozen()
+    }
+
+    fn multiplications(&self) -> Option<u64> {
+        self.0.multiplications()
+    }
+
+    fn prior_expectation(&self) -> Option<Vec<Tensor>> {
+        self.0.prior_expectation()
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::{RefCell, RefMut};
 
 use tch::{Kind, Tensor};
 
-use crate::{Energy, Parameters};
+use crate::{Energy, Parameters, interruption_point};
 
 /// U and ∇U at the parameters that an energy had when it was frozen. Threads share it.
 pub trait FrozenEnergy: Send + Sync {
@@ -45,6 +45,7 @@ impl<'a> Thawed<'a> {
 
 impl Thawed<'_> {
     fn evaluate(&self, x: &Tensor) -> RefMut<'_, Buffers> {
+        interruption_point();
         let mut all = self.buffers.borrow_mut();
         let Buffers {
             points,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use crate::{Model, Random, Wanted};
+use crate::{Model, Random, Wanted, interruption_point};
 
 /// How the most probable latents, argmin φ(x) with φ(x) = U(x) + ‖y − g(x)‖²/(2σ²), are searched for.
 ///
@@ -104,6 +104,7 @@ impl MapSearch {
         let mut rates = Plateau::new(self.lr, &x);
         let mut best = None;
         for step in 1..=self.steps as i32 {
+            interruption_point();
             let joint = model.joint(&x, y, Wanted::Latents);
             let here = Located {
                 latents: joint.x,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use crate::{Dataset, Model, PriorSampler, Random, Scalars, Split};
+use crate::{Dataset, Draws, Model, PriorSampler, Random, Scalars, Split, Task, interruption_point};
 
 /// Measures a trained model.
 pub trait Metric {
@@ -59,6 +59,11 @@ pub struct Subject<'a> {
     pub quick: bool,
 }
 
+/// Chains that run at a time.
+const CHAINS: i64 = 1 << 16;
+/// Numbers of data points that are decoded at a time.
+const DECODED_NUMBERS: i64 = 1 << 20;
+
 /// Samples that are enough to see whether everything fits together.
 const QUICK_SAMPLES: i64 = 8;
 
@@ -81,10 +86,26 @@ impl Subject<'_> {
     /// the others that are asked for.
     pub fn samples(&mut self, n: i64, lengths: &[u32]) -> anyhow::Result<Vec<Tensor>> {
         let n = self.sample_count(n);
+        let mut task = Task::start("samples of the model", n as u64);
+        let mut samples: Vec<_> = lengths.iter().map(|_| Vec::new()).collect();
+        for (block, start) in (0..n).step_by(CHAINS as usize).enumerate() {
+            let count = CHAINS.min(n - start);
+            for (all, of_block) in samples.iter_mut().zip(self.block(count, lengths, block as u64)?) {
+                all.push(of_block);
+            }
+            task.advance(count as u64);
+        }
+        Ok(samples.iter().map(|blocks| Tensor::cat(blocks, 0)).collect())
+    }
+
+    /// The samples of at most [`CHAINS`] chains; each block has other chains.
+    fn block(&mut self, n: i64, lengths: &[u32], block: u64) -> anyhow::Result<Vec<Tensor>> {
         let mut samples = Vec::with_capacity(lengths.len());
         let mut reached = None;
         for length in 1..=lengths.last().copied().unwrap_or(0) {
-            let mut draws = self.random.stream("samples", u64::from(length - 1));
+            let mut draws = self
+                .random
+                .stream("samples", (block << 32) + u64::from(length - 1));
             let chains = match reached.take() {
                 None => self
                     .prior_sampler
@@ -95,7 +116,12 @@ impl Subject<'_> {
                 }
             };
             if lengths.contains(&length) {
-                samples.push(self.model.decode(&chains.last, &mut draws));
+                samples.push(decoded(
+                    self.model,
+                    self.dataset.shape(),
+                    &chains.last,
+                    &mut draws,
+                ));
             }
             reached = Some(chains.last);
         }
@@ -122,12 +148,23 @@ impl Subject<'_> {
     }
 }
 
+/// Decodes rows, with noise, a few at a time where points are large.
+fn decoded(model: &Model, shape: &[i64], latents: &Tensor, draws: &mut Draws) -> Tensor {
+    let numbers: i64 = shape.iter().product();
+    let rows = latents.split((DECODED_NUMBERS / numbers.max(1)).max(1), 0);
+    let decode = |rows: &Tensor| {
+        interruption_point();
+        model.decode(rows, draws)
+    };
+    Tensor::cat(&rows.iter().map(decode).collect::<Vec<_>>(), 0)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::{Chains, Draws, Energy, testing};
+    use crate::{Chains, Energy, testing};
     use tch::Device;
 
     /// A data set without points.
@@ -192,6 +229,15 @@ mod tests {
         for (lengths, expected) in [([1], &both[0]), ([3], &both[1])] {
             assert!(subject(|mut subject| subject.samples(5, &lengths).unwrap())[0].equal(expected));
         }
+    }
+
+    #[test]
+    fn many_samples_come_in_blocks_of_different_chains() {
+        let samples = subject(|mut subject| subject.samples(CHAINS + 5, &[1]).unwrap().remove(0));
+        assert_eq!(samples.size(), [CHAINS + 5, 2]);
+        assert!(!samples.narrow(0, 0, 5).equal(&samples.narrow(0, CHAINS, 5)));
+        let fewer = subject(|mut subject| subject.samples(CHAINS, &[1]).unwrap().remove(0));
+        assert!(fewer.equal(&samples.narrow(0, 0, CHAINS)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use crate::gradient_count::{GradientCount, GradientCounter};
-use crate::{Energy, Generator, gradient};
+use crate::{Energy, Generator, gradient, interruption_point};
 
 /// Rows that are decoded at a time where nothing but memory limits it.
 const MEAN_BLOCK: i64 = 64;
@@ -136,7 +136,10 @@ impl Model {
     /// g(x) for each row, without graph or noise, on the CPU, block by block.
     pub fn mean(&self, x: &Tensor) -> Tensor {
         let _guard = tch::no_grad_guard();
-        let block = |x: Tensor| self.generator.generate(&x).to_device(tch::Device::Cpu);
+        let block = |x: Tensor| {
+            interruption_point();
+            self.generator.generate(&x).to_device(tch::Device::Cpu)
+        };
         let blocks: Vec<_> = x.split(MEAN_BLOCK, 0).into_iter().map(block).collect();
         // Images may lie in memory with their channels last.
         Tensor::cat(&blocks, 0).contiguous()

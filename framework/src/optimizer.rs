@@ -15,17 +15,17 @@ pub struct OptimizerConfig {
     /// Learning rate. [per step]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub lr: f64,
-    /// adam: decay rates of the first and second moment. [per step]
-    #[schemars(inner(range(min = 0.0, max = 0.999999)))]
+    /// Decay rates of the first and second moment. [per step]
+    #[schemars(inner(range(min = 0.0, max = 0.999999)), extend("only_with" = "name=adam"))]
     pub betas: [f64; 2],
-    /// sgd: share of the last update that is kept. [per step]
-    #[schemars(range(min = 0.0, max = 0.999999))]
+    /// Share of the last update that is kept. [per step]
+    #[schemars(range(min = 0.0, max = 0.999999), extend("only_with" = "name=sgd"))]
     pub momentum: f64,
-    /// rmsprop: decay rate of the second moment. [per step]
-    #[schemars(range(min = 0.0, max = 0.999999))]
+    /// Decay rate of the second moment. [per step]
+    #[schemars(range(min = 0.0, max = 0.999999), extend("only_with" = "name=rmsprop"))]
     pub smoothing: f64,
-    /// adam, rmsprop: added to the root of the second moment. [gradient]
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    /// Added to the root of the second moment. [gradient]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "only_with" = "name=adam|rmsprop"))]
     pub eps: f64,
     /// The learning rate is multiplied by this after each epoch. [per epoch]
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]

@@ -3,6 +3,8 @@
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 
+use crate::interrupt::Interrupted;
+
 /// Keeps panics from printing our insides, unless a backtrace was asked for.
 pub fn silence() {
     if std::env::var_os("RUST_BACKTRACE").is_none_or(|value| value == "0") {
@@ -10,10 +12,14 @@ pub fn silence() {
     }
 }
 
-/// Runs `work`; a panic becomes an error that says what it said.
+/// Runs `work`; a panic becomes an error that says what it said, an interruption the error [`Interrupted`].
 pub fn caught<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
-    panic::catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|payload| Err(anyhow::anyhow!("internal error: {}", text(&*payload))))
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        Err(match payload.downcast_ref::<Interrupted>() {
+            Some(interrupted) => (*interrupted).into(),
+            None => anyhow::anyhow!("internal error: {}", text(&*payload)),
+        })
+    })
 }
 
 /// What a panic said.

@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use crate::{Draws, Model, Wanted};
+use crate::{Draws, Model, Wanted, interruption_point};
 
 /// Langevin chains on the posterior of each data point: x ← x − h∇φ(x) + √(2h)ξ.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,7 @@ impl PosteriorMean {
         let mut sum = x.zeros_like();
         let from = self.steps / 2;
         for step in 0..self.steps {
+            interruption_point();
             let gradient = model.joint(&x, y, Wanted::Latents).latent;
             x -= gradient * self.step_size;
             draws.add_normal(&mut x, (2.0 * self.step_size).sqrt());

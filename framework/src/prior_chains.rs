@@ -14,8 +14,8 @@ use crate::{Chains, Draws, Model, Persistent, PriorSampler, Slot};
 pub struct PriorChainsSection {
     /// Where chains start.
     pub start: Start,
-    /// persistent, posterior: share of the chains that start from N(0, I) all the same, chosen anew each time. [1]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// Share of the chains that start from N(0, I) all the same, chosen anew each time. [1]
+    #[schemars(range(min = 0.0, max = 1.0), extend("only_with" = "start=persistent|posterior"))]
     pub restarts: f64,
 }
 

@@ -2,6 +2,7 @@
 
 use tch::{Device, Tensor};
 
+use crate::energy::Interruptible;
 use crate::{Draws, Energy, Model, Scalars, chain_blocks};
 
 /// Runs Markov chains on the latent space.
@@ -28,7 +29,7 @@ pub trait PriorSampler: Sync {
     fn sample_frozen(&self, energy: &dyn Energy, start: Tensor, draws: &mut Draws) -> anyhow::Result<Chains> {
         match energy.frozen() {
             Some(frozen) => chain_blocks::sample(self, frozen.as_ref(), &start, draws),
-            None => self.sample(energy, start, draws),
+            None => self.sample(&Interruptible(energy), start, draws),
         }
     }
 

@@ -9,6 +9,7 @@ use tch::{Device, Kind, TchError, Tensor};
 
 use crate::device;
 use crate::disk::reserve;
+use crate::memory::require_memory;
 use crate::panics::without_stack;
 
 /// Where clouds are kept. All that are made with one storage count against its budget together.
@@ -72,8 +73,13 @@ impl Storage {
     }
 
     fn in_memory(&self, bytes: u64) -> anyhow::Result<Tensor> {
-        Tensor::f_empty([numbers(bytes)], (Kind::Float, self.device))
-            .map_err(of_libtorch)
+        let enough = match self.device {
+            // Memory that nobody has touched yet is promised beyond what there is.
+            Device::Cpu => require_memory("particles", bytes.into()),
+            _ => Ok(()),
+        };
+        enough
+            .and_then(|()| Tensor::f_empty([numbers(bytes)], (Kind::Float, self.device)).map_err(of_libtorch))
             .with_context(|| {
                 format!(
                     "no memory for {} of particles on {}; a lower run.particles.memory keeps them in a file",

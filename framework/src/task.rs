@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use crate::interruption_point;
+
 /// How often a plain line is printed when there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -49,8 +51,9 @@ impl Task {
         }
     }
 
-    /// Moves on by `parts`.
+    /// Moves on by `parts`; an [`interruption_point`].
     pub fn advance(&mut self, parts: u64) {
+        interruption_point();
         self.done += parts;
         if let Some(bar) = &self.bar {
             bar.set_position(self.done);

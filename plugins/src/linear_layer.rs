@@ -10,6 +10,12 @@ pub struct LinearLayer {
 }
 
 impl LinearLayer {
+    /// How many parameters layers between these widths have.
+    pub fn parameters(widths: &[i64]) -> u128 {
+        let of_layer = |pair: &[i64]| (pair[0] as u128 + 1) * pair[1] as u128;
+        widths.windows(2).map(of_layer).sum()
+    }
+
     /// Weight and bias uniform on ±1/√inputs, added to `parameters` as `NAME.weight` and `NAME.bias`.
     pub fn new(
         parameters: &mut Parameters,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, bail, ensure};
-use ebipla_framework::reserve;
+use ebipla_framework::{interruption_point, reserve};
 use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
 
 use super::header::{HEADER, encode};
@@ -78,6 +78,7 @@ pub struct Writer {
 impl Writer {
     /// Writes whole points, one after the other, from number `first` on.
     pub fn put(&self, first: usize, points: &[u8]) -> anyhow::Result<()> {
+        interruption_point();
         let size = self.layout.point_bytes();
         let count = points.len() / size;
         ensure!(

@@ -58,7 +58,8 @@ fn write_options(text: &mut String, options: &[OptionSpec], indent: &str) {
             },
         );
         let unit = option.unit.as_ref().map(|unit| format!("unit: {unit}"));
-        let facts: Vec<_> = [Some(option.kind.to_string()), Some(default), unit]
+        let condition = option.only_with.as_ref().map(ToString::to_string);
+        let facts: Vec<_> = [Some(option.kind.to_string()), Some(default), unit, condition]
             .into_iter()
             .flatten()
             .filter(|fact| !fact.is_empty())

@@ -7,8 +7,9 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use super::arguments::MemberArguments;
 use super::run::{code_of, train_in};
 use super::{FAILED, Program, exit_code};
+use crate::interrupt::{Guard, INTERRUPTED};
 use crate::panics::caught;
-use crate::run::{Ending, Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, last_checkpoint};
+use crate::run::{Ending, Experiment, Outcome, RunFolder, last_checkpoint};
 use crate::sweep::requeue_this_task;
 use crate::{Purpose, Recipe};
 
@@ -18,14 +19,14 @@ const NO_STEP: &str = "not a step was done before the time limit; try a longer s
 /// Whatever happens, the folder says how it ended; unless another process has it, which will.
 pub fn member(program: &Program, arguments: &MemberArguments) -> anyhow::Result<ExitCode> {
     let path = &arguments.folder;
-    let interrupt = Interrupt::listen()?;
+    let _patience = Guard::patience();
     if arguments.with_parent {
         set_parent_process_death_signal(Some(Signal::TERM))?;
     }
     let folder = RunFolder::open(path.clone())?;
     Ending::remove(path);
     let before = last_checkpoint(path).ok();
-    let mut ending = match caught(|| train(program, &folder, &interrupt)) {
+    let mut ending = match caught(|| train(program, &folder)) {
         Ok(outcome) => Ending {
             code: code_of(outcome),
             message: String::new(),
@@ -39,7 +40,7 @@ pub fn member(program: &Program, arguments: &MemberArguments) -> anyhow::Result<
         }
     };
     ending.write(path)?;
-    if arguments.requeue && ending.code == INTERRUPTED && interrupt.time_is_up() {
+    if arguments.requeue && ending.code == INTERRUPTED && program.interrupt.time_is_up() {
         if before == last_checkpoint(path).ok() {
             // The next turn would be like this one, and so on for ever.
             ending.code = FAILED;
@@ -55,7 +56,7 @@ pub fn member(program: &Program, arguments: &MemberArguments) -> anyhow::Result<
     Ok(ExitCode::from(ending.code))
 }
 
-fn train(program: &Program, folder: &RunFolder, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+fn train(program: &Program, folder: &RunFolder) -> anyhow::Result<Outcome> {
     let path = folder.path();
     let recipe = Recipe::load_resolved(&path.join("recipe.yaml"), &program.registry)?;
     let purpose = match last_checkpoint(path) {
@@ -64,5 +65,5 @@ fn train(program: &Program, folder: &RunFolder, interrupt: &Interrupt) -> anyhow
     };
     let out = path.parent().unwrap_or(path);
     let experiment = Experiment::build(recipe, &program.registry, purpose, out)?;
-    train_in(program, experiment, folder, interrupt)
+    train_in(program, experiment, folder)
 }

@@ -20,6 +20,7 @@ mod trained;
 
 use std::process::ExitCode;
 
+use crate::interrupt::{Guard, INTERRUPTED, Interrupt, Interrupted};
 use crate::panics::{self, caught};
 use crate::recipe::Request;
 use crate::registry::{Registry, RegistryError};
@@ -41,6 +42,7 @@ struct Program {
     home: Home,
     registry: Registry,
     log: Log,
+    interrupt: Interrupt,
 }
 
 impl Program {
@@ -64,11 +66,16 @@ pub fn main(home: Home) -> ExitCode {
     let command = Command::parse();
     panics::silence();
     let result = caught(|| dispatch(command, home));
+    // What is left to do is to end.
+    let _patience = Guard::patience();
     match result {
         Ok(code) => code,
         Err(error) => {
             tracing::debug!("{error:?}");
-            eprintln!("error: {error:#}");
+            match error.is::<Interrupted>() {
+                true => eprintln!("interrupted"),
+                false => eprintln!("error: {error:#}"),
+            }
             ExitCode::from(exit_code(&error))
         }
     }
@@ -79,6 +86,7 @@ fn dispatch(command: Command, home: Home) -> anyhow::Result<ExitCode> {
         home,
         registry: Registry::collect()?,
         log: Log::start(),
+        interrupt: Interrupt::listen()?,
     };
     match command {
         Command::Run(arguments) => return run::run(&program, &arguments),
@@ -112,6 +120,8 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         WRONG
     } else if error.is::<Diverged>() {
         DIVERGED
+    } else if error.is::<Interrupted>() {
+        INTERRUPTED
     } else {
         FAILED
     }

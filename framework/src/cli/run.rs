@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use super::arguments::RunArguments;
 use super::{Program, exit_code, print};
-use crate::run::{
-    Experiment, INTERRUPTED, Interrupt, Outcome, RunFolder, find_run, finished_run, last_checkpoint, train,
-};
+use crate::interrupt::{Guard, INTERRUPTED};
+use crate::run::{Experiment, Outcome, RunFolder, find_run, finished_run, last_checkpoint, train};
 use crate::{Purpose, Recipe, RecipeError};
 
 pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
@@ -19,12 +18,11 @@ pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCo
         Some(Err(_)) | None => Purpose::Start,
     };
     let experiment = Experiment::build(recipe, &program.registry, purpose, &arguments.out)?;
-    let interrupt = Interrupt::listen()?;
     let folder = match earlier {
         Some(path) => RunFolder::open(path)?,
         None => RunFolder::create(&arguments.out, &experiment.recipe)?,
     };
-    match train_in(program, experiment, &folder, &interrupt) {
+    match train_in(program, experiment, &folder) {
         Ok(outcome) => {
             print(&results(folder.path()))?;
             Ok(ExitCode::from(code_of(outcome)))
@@ -59,12 +57,8 @@ fn earlier_run(
 }
 
 /// Trains in a folder, if that is not done already.
-pub fn train_in(
-    program: &Program,
-    experiment: Experiment,
-    folder: &RunFolder,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Outcome> {
+pub fn train_in(program: &Program, experiment: Experiment, folder: &RunFolder) -> anyhow::Result<Outcome> {
+    let _patience = Guard::patience();
     if let Some(steps) = finished_run(folder.path(), &experiment) {
         tracing::info!(
             "{} finished after {steps} steps: nothing to resume (`eval` measures it again, a larger run.epochs \
@@ -75,7 +69,13 @@ pub fn train_in(
     }
     program.log.write_to(folder.path())?;
     tracing::info!("run folder: {}", folder.path().display());
-    train(experiment, folder, &program.home, &program.log, interrupt)
+    train(
+        experiment,
+        folder,
+        &program.home,
+        &program.log,
+        &program.interrupt,
+    )
 }
 
 /// The exit code of a run that did not fail.

@@ -13,9 +13,10 @@ use super::arguments::{Launcher, SweepArguments, SweepCommand, SweepStatusArgume
 use super::{DIVERGED, FAILED, Misuse, Program, print, submit};
 use crate::Recipe;
 use crate::device::gpus;
+use crate::interrupt::INTERRUPTED;
 use crate::recipe::Override;
 use crate::record::write_bytes;
-use crate::run::{INTERRUPTED, Interrupt, State, lock_folder};
+use crate::run::{State, lock_folder};
 use crate::sweep::{
     Axes, Axis, Local, Manifest, ManifestMember, Part, Plan, Request, Seeds, Status, Submitted, SweepError,
     SweepFile, duration, estimate, split_values, status_table,
@@ -43,7 +44,6 @@ pub fn sweep(program: &Program, arguments: &SweepArguments) -> anyhow::Result<Ex
         return submit::submit(&slurm, &plan, &members, &folder);
     }
     let local = local();
-    let interrupt = Interrupt::listen()?;
     tracing::info!(
         "sweep {}: {} of {} members to run, {} at a time with {} threads each, in {}",
         plan.name,
@@ -53,7 +53,7 @@ pub fn sweep(program: &Program, arguments: &SweepArguments) -> anyhow::Result<Ex
         local.threads,
         folder.display()
     );
-    let ended = local.run(&members, &interrupt)?;
+    let ended = local.run(&members, &program.interrupt)?;
     let statuses = statuses(&manifest, &folder, ask_slurm(&folder).as_ref());
     print(&format!("\n{}", status_table(&manifest, &statuses)))?;
     print(&format!(

@@ -40,6 +40,8 @@ pub struct Recipe {
     /// All sections in the order in which they are printed.
     pub values: Map<String, Value>,
     origins: Vec<(String, Origin)>,
+    /// Values that were given and have no effect.
+    pub warnings: Vec<Problem>,
     pub run: RunSection,
     pub decoder: DecoderSection,
     pub prior_chains: PriorChainsSection,

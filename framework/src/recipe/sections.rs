@@ -80,7 +80,7 @@ impl Default for ParticlesSection {
 #[serde(default, deny_unknown_fields)]
 pub struct DecoderSection {
     /// Standard deviation σ of the decoder. [data units]
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    #[schemars(range(min = 1e-6))]
     pub sigma: f64,
 }
 

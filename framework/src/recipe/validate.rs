@@ -28,11 +28,16 @@ pub fn resolve(path: &Path, mut layers: Vec<Layer>, registry: &Registry) -> Resu
         layers: &layers,
         registry,
         problems: Vec::new(),
+        warnings: Vec::new(),
         origins: Vec::new(),
+        changed: Vec::new(),
     };
     let values = checker.recipe();
     let Checker {
-        problems, origins, ..
+        problems,
+        warnings,
+        origins,
+        ..
     } = checker;
     let wrong = |problems| RecipeError {
         recipe: path.display().to_string(),
@@ -55,6 +60,7 @@ pub fn resolve(path: &Path, mut layers: Vec<Layer>, registry: &Registry) -> Resu
         slurm: section(&values, "slurm").map_err(read)?,
         values,
         origins,
+        warnings,
     })
 }
 
@@ -67,8 +73,12 @@ struct Checker<'a> {
     layers: &'a [Layer],
     registry: &'a Registry,
     problems: Vec<Problem>,
+    /// Values without effect.
+    warnings: Vec<Problem>,
     /// Origin of each leaf, in printing order.
     origins: Vec<(String, Origin)>,
+    /// Keys whose values are not their defaults.
+    changed: Vec<String>,
 }
 
 impl Checker<'_> {
@@ -108,6 +118,7 @@ impl Checker<'_> {
         }
         self.check_device(&values);
         self.check_slurm(&values);
+        self.find_unused(&values);
         values
     }
 
@@ -124,6 +135,30 @@ impl Checker<'_> {
         let found: Option<SlurmSection> = section(values, "slurm").ok();
         for (option, message) in found.iter().flat_map(SlurmSection::problems) {
             self.complain(&join("slurm", option), message);
+        }
+    }
+
+    /// Warns of values in other sections that the algorithm does not use.
+    fn find_unused(&mut self, values: &Map<String, Value>) {
+        let section = Kind::Algorithm.name();
+        let Some(Value::Object(mut options)) = values.get(section).cloned() else {
+            return;
+        };
+        let name = options.shift_remove("name").unwrap_or_default();
+        let name = name.as_str().unwrap_or_default();
+        let entry = self.registry.find(Kind::Algorithm, name);
+        // Where options are wrong, that has been said already.
+        let unused = entry.and_then(|entry| entry.unused(&Value::Object(options)).ok());
+        let below = |key: &str, unused: &&&str| {
+            key.strip_prefix(**unused)
+                .is_some_and(|rest| rest.starts_with('.'))
+        };
+        let of_none = |key: &&String| unused.iter().copied().flatten().any(|unused| below(key, &unused));
+        for key in self.changed.iter().filter(of_none).cloned().collect::<Vec<_>>() {
+            self.warn(
+                &key,
+                format!("has no effect: algorithm `{name}` does not use it as it is set"),
+            );
         }
     }
 
@@ -234,6 +269,19 @@ impl Checker<'_> {
                 values.insert(spec.name.clone(), value);
             }
         }
+        for spec in specs {
+            let key = join(path, &spec.name);
+            let idle = spec
+                .only_with
+                .as_ref()
+                .filter(|condition| !condition.holds(&values));
+            if let Some(condition) = idle.filter(|_| self.changed.contains(&key)) {
+                let found = values.get(condition.option()).map(ToString::to_string);
+                let found = found.unwrap_or_default().replace('"', "");
+                let message = format!("has no effect: it counts {condition}, which is {found}");
+                self.warn(&key, message);
+            }
+        }
         values
     }
 
@@ -260,6 +308,9 @@ impl Checker<'_> {
                 match self.typed(raw, &spec.kind) {
                     Ok(value) => {
                         self.origins.push((key.to_owned(), origin));
+                        if spec.default.as_ref() != Some(&value) {
+                            self.changed.push(key.to_owned());
+                        }
                         Some(value)
                     }
                     Err(message) => {
@@ -377,11 +428,21 @@ impl Checker<'_> {
 
     /// A problem with a value that has been read already.
     fn complain(&mut self, key: &str, message: String) {
+        let problem = self.with(key, message);
+        self.problems.push(problem);
+    }
+
+    fn warn(&mut self, key: &str, message: String) {
+        let problem = self.with(key, message);
+        self.warnings.push(problem);
+    }
+
+    fn with(&self, key: &str, message: String) -> Problem {
         let below = |known: &str| known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
         let mut origins = self.origins.iter();
         let origin = origins.find(|(known, _)| known == key || below(known));
         let origin = origin.map(|(_, origin)| origin.clone());
-        self.problems.push(Problem::at(key, origin.as_ref(), message));
+        Problem::at(key, origin.as_ref(), message)
     }
 }
 

@@ -7,6 +7,7 @@ use ndarray::ArrayViewD;
 use tch::Tensor;
 
 use super::{plain_numbers, write_whole};
+use crate::interruption_point;
 
 /// An f32 array with a name, whose rows come in blocks, so that it need not fit into memory.
 pub struct Array<'a> {
@@ -33,6 +34,7 @@ impl<'a> Array<'a> {
     ) -> anyhow::Result<()> {
         let mut done = 0;
         for block in self.blocks {
+            interruption_point();
             let block = block?;
             let shape: Vec<_> = block.size().iter().map(|&n| n as usize).collect();
             ensure!(

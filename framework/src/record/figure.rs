@@ -108,7 +108,8 @@ fn landscape(area: Area, energy: &dyn Energy, latents: &Tensor) -> Result<(), Bo
     };
     let grid = Tensor::meshgrid_indexing(&[centres(&axes.0), centres(&axes.1)], "ij");
     let grid = Tensor::stack(&[&grid[0], &grid[1]], -1).view([-1, 2]);
-    let energies = tch::no_grad(|| energy.energy(&grid));
+    let _guard = tch::no_grad_guard();
+    let energies = energy.energy(&grid);
     let density = (energies.min() - &energies).exp();
     let density = Vec::<f64>::try_from(density.to_kind(Kind::Double))?;
     let width = (axes.0.end - axes.0.start) / CELLS as f64;
@@ -144,7 +145,7 @@ pub(super) fn panel<'a, 'b>(
 
 pub(super) fn points(tensor: &Tensor) -> Vec<(f64, f64)> {
     let tensor = tensor.to_device(tch::Device::Cpu).to_kind(Kind::Double);
-    let column = |i| Vec::<f64>::try_from(tensor.select(1, i)).unwrap_or_default();
+    let column = |i| Vec::<f64>::try_from(tensor.select(1, i)).expect("a tensor of one dimension on the CPU");
     column(0).into_iter().zip(column(1)).collect()
 }
 

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use crate::panics::caught;
+
 /// What names begin with until a file is whole.
 pub const UNFINISHED: &str = ".unfinished-";
 
@@ -16,7 +18,7 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&Path) -> anyhow::Result<()>)
         .parent()
         .map_or(Ok(()), fs::create_dir_all)
         .map_err(anyhow::Error::from)
-        .and_then(|()| write(&unfinished))
+        .and_then(|()| caught(|| write(&unfinished)))
         .and_then(|()| Ok(File::open(&unfinished)?.sync_all()?))
         .and_then(|()| Ok(fs::rename(&unfinished, path)?));
     if written.is_err() {

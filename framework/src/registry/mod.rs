@@ -1,6 +1,8 @@
 //! Finds what the linked crates have registered, and builds plugins by name.
 
 mod kind;
+mod limits;
+mod only_with;
 mod options;
 mod plugin;
 
@@ -12,6 +14,7 @@ use serde_json::Value;
 use crate::Better;
 
 pub use kind::{Kind, Product};
+pub use only_with::OnlyWith;
 pub use options::{OptionSpec, OptionType};
 pub use plugin::{Complaint, DataFacts, Plugin, Purpose, Registration, Scope};
 

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::OnlyWith;
+
 /// One option of a plugin or section.
 #[derive(Clone, Debug, Serialize)]
 pub struct OptionSpec {
@@ -17,6 +19,9 @@ pub struct OptionSpec {
     pub kind: OptionType,
     /// Absent where a recipe has to give a value.
     pub default: Option<Value>,
+    /// Where it has an effect; `None` where it always does.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    pub only_with: Option<OnlyWith>,
     /// The options of a nested section.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<OptionSpec>,
@@ -92,7 +97,12 @@ impl fmt::Display for Range {
             .filter_map(|(sign, bound)| Some((sign, bound?)))
             .enumerate()
         {
-            write!(f, "{}{sign} {bound}", if i == 0 { " " } else { " and " })?;
+            let and = if i == 0 { " " } else { " and " };
+            // Powers of ten, but for small ones, are easier to read as such.
+            match bound.abs() {
+                1e5.. | ..1e-3 if bound != 0.0 => write!(f, "{and}{sign} {bound:e}")?,
+                _ => write!(f, "{and}{sign} {bound}")?,
+            }
         }
         Ok(())
     }
@@ -157,6 +167,13 @@ impl OptionType {
             _ => Self::Text,
         }
     }
+}
+
+fn as_optional_text<S: serde::Serializer>(
+    condition: &Option<OnlyWith>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    condition.as_ref().map(ToString::to_string).serialize(serializer)
 }
 
 fn as_text<S: serde::Serializer>(kind: &OptionType, serializer: S) -> Result<S::Ok, S::Error> {
@@ -226,11 +243,14 @@ fn option_of(name: &str, schema: &Map<String, Value>) -> OptionSpec {
     if let Some(default) = schema.get("default") {
         take_defaults(&mut options, default);
     }
+    let mut kind = OptionType::of(schema);
+    kind.limit(unit.as_deref());
     OptionSpec {
         name: name.to_owned(),
         doc,
         unit,
-        kind: OptionType::of(schema),
+        kind,
+        only_with: OnlyWith::of(schema),
         default: schema.get("default").cloned().or_else(|| {
             // An `Option` without a stated default may be left out.
             nullable(schema).map(|_| Value::Null)
@@ -353,15 +373,21 @@ mod tests {
             |name, doc, unit, kind: &str, default| (name, doc, Some(unit), kind.to_owned(), Some(default));
         assert_eq!(
             rows[0],
-            number("step_size", "How far.", "nats", "number > 0", json!(0.5))
+            number(
+                "step_size",
+                "How far.",
+                "nats",
+                "number > 0 and ≤ 1e6",
+                json!(0.5)
+            )
         );
         assert_eq!(
             rows[1],
-            number("steps", "How often.", "steps", "integer ≥ 1", json!(3))
+            number("steps", "How often.", "steps", "integer ≥ 1 and ≤ 1e9", json!(3))
         );
         assert_eq!(rows[2].3, "up | down");
         assert_eq!(rows[2].4, Some(json!("down")));
-        assert_eq!(rows[3].3, "list of 2 × number");
+        assert_eq!(rows[3].3, "list of 2 × number ≥ -1e6 and ≤ 1e6");
         assert_eq!(rows[4].3, "section, or null");
         assert_eq!(rows[4].4, Some(Value::Null));
         assert_eq!(options[4].options[0].default, None, "`size` has no default");

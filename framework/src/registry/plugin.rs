@@ -8,7 +8,7 @@ use serde_json::Value;
 use tch::Device;
 
 use super::{Kind, OptionSpec, Product, options};
-use crate::{Better, Random, Storage};
+use crate::{Better, Random, Storage, require_memory};
 
 /// A config struct that builds one thing.
 ///
@@ -21,6 +21,11 @@ pub trait Plugin: Serialize + DeserializeOwned + JsonSchema + 'static {
     /// Finds what no option shows alone, such as one number that must divide another.
     fn check(&self) -> Vec<Complaint> {
         Vec::new()
+    }
+
+    /// Keys of other sections of a recipe that have no effect with these options, e.g. `optimizer`.
+    fn unused(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Which values of the number called `number` are better, for metrics; `None` where neither is, or where nobody knows.
@@ -80,6 +85,21 @@ impl<'a> Scope<'a> {
     }
 }
 
+impl Scope<'_> {
+    /// Refuses a network of `count` parameters that does not fit into memory with its gradients and an optimiser's two
+    /// moments. On a GPU, libtorch says so when they are made.
+    pub fn require_parameters(&self, count: u128) -> anyhow::Result<()> {
+        const COPIES: u128 = 4;
+        match self.device {
+            Device::Cpu => require_memory(
+                &format!("{count} parameters, with gradients and an optimiser's moments"),
+                count.saturating_mul(COPIES * size_of::<f32>() as u128),
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What something is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -109,6 +129,7 @@ pub struct Registration {
     type_name: fn() -> &'static str,
     schema: fn() -> Schema,
     check: fn(&Value) -> serde_json::Result<Vec<Complaint>>,
+    unused: fn(&Value) -> serde_json::Result<&'static [&'static str]>,
     better: fn(&str) -> Option<Better>,
     build: fn(&Value, &mut Scope) -> anyhow::Result<Box<dyn Any>>,
 }
@@ -124,6 +145,7 @@ impl Registration {
             type_name: std::any::type_name::<P>,
             schema: schema_of::<P>,
             check: |value| Ok(parse::<P>(value)?.check()),
+            unused: |value| Ok(parse::<P>(value)?.unused()),
             better: P::better,
             build: |value, scope| Ok(Box::new(parse::<P>(value)?.build(scope)?)),
         }
@@ -152,6 +174,11 @@ impl Registration {
     /// Runs the plugin's own check over options that fit the types.
     pub fn check(&self, options: &Value) -> serde_json::Result<Vec<Complaint>> {
         (self.check)(options)
+    }
+
+    /// Keys of other sections that have no effect with these options.
+    pub fn unused(&self, options: &Value) -> serde_json::Result<&'static [&'static str]> {
+        (self.unused)(options)
     }
 
     /// Which values of a metric's number are better, where that is known.

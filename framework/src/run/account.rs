@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use super::memory;
 use crate::GradientCount;
+use crate::memory;
 use crate::record::{Moment, UNFINISHED};
 
 /// Its name in the run's folder.

@@ -12,6 +12,7 @@ use super::checkpoint::{BestBy, Checkpoint};
 use super::findings::Findings;
 use super::guard::{Advice, Diverged};
 use super::setup::AVERAGE;
+use crate::interrupt::Guard;
 use crate::recipe::BestRecord;
 use crate::{
     Algorithm, Averages, DataFacts, GradientCount, Optimizer, Parameters, Persistent, PriorChains, Problem,
@@ -47,6 +48,9 @@ impl Experiment {
     /// The disk of the folder `out` takes what is too much for memory.
     pub fn build(recipe: Recipe, registry: &Registry, purpose: Purpose, out: &Path) -> anyhow::Result<Self> {
         let best = best(&recipe, registry)?;
+        for warning in &recipe.warnings {
+            tracing::warn!("{warning}");
+        }
         let mut setup = Setup::build(recipe, registry, purpose, out)?;
         let Setup {
             recipe,
@@ -98,6 +102,7 @@ impl Experiment {
 
     /// Takes step number `k`, counted from 0.
     pub fn step(&mut self, k: u64) -> anyhow::Result<Scalars> {
+        let _whole = Guard::whole();
         let epoch = k / self.steps_per_epoch();
         let Batch { indices, data } = self.batches.get(k, &mut self.setup.random)?;
         let data = data.to_device(self.device);

@@ -9,6 +9,7 @@ use tch::{Device, Tensor};
 use super::building::{self, build, build_of_kind, chain, scope, wrong};
 use super::checkpoint::Checkpoint;
 use super::findings::{Findings, Measured};
+use crate::panics::caught;
 use crate::{
     DataFacts, Dataset, Energy, Facts, Generator, Metric, Model, PriorSampler, Problem, Purpose, Random,
     Recipe, Registry, Split, Subject,
@@ -130,9 +131,7 @@ impl Setup {
                 quick: self.tiny,
             };
             let facts = self.with_settings(metric.facts(&subject));
-            let scalars = metric
-                .measure(subject)
-                .with_context(|| format!("measuring {name}"))?;
+            let scalars = caught(|| metric.measure(subject)).with_context(|| format!("measuring {name}"))?;
             all.add(Measured {
                 metric: name.clone(),
                 numbers: scalars.read(),

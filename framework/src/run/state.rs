@@ -7,7 +7,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{INTERRUPTED, is_running};
+use super::is_running;
+use crate::interrupt::INTERRUPTED;
 use crate::record::write_bytes;
 
 /// What a run is doing, or how it ended.

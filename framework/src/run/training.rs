@@ -8,17 +8,18 @@ use serde_json::{Map, Value};
 
 use super::account::Accounting;
 use super::checkpoint::{Checkpoints, identity};
+use super::due::Due;
 use super::findings::Findings;
-use super::memory;
 use super::pictures::pictures;
 use super::progress::Progress;
 use super::provenance::{Provenance, data_have_changed};
 use super::step_sizes;
-use super::{Experiment, Interrupt, Log, RunFolder};
+use super::{Experiment, Log, RunFolder};
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::panics::caught;
 use crate::recipe::Bearing;
 use crate::record::{self, DumpFacts, EVALUATE, EndFile, Kept, MetricsFile, Moment, TensorBoard};
-use crate::{Home, Scalars, Split};
+use crate::{Home, Scalars, Split, memory};
 
 /// How a run ended, if it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +44,14 @@ pub fn train(
         folder.path().display()
     );
     let mut checkpoints = Checkpoints::of(&experiment, folder.path());
-    let done = checkpoints.restore(&mut experiment)?;
+    let restored = checkpoints.restore(&mut experiment)?;
     folder.write("recipe.yaml", &recipe.to_yaml())?;
     let mut provenance = Provenance::at_start(home, &experiment);
     provenance.after_those_in(folder.path());
     folder.write("provenance.json", &provenance.to_json()?)?;
 
     let outcome = caught(|| {
-        let mut run = Run::start(&mut experiment, folder.path(), checkpoints, done, log)?;
+        let mut run = Run::start(&mut experiment, folder.path(), checkpoints, restored, log)?;
         let outcome = run.until_done(interrupt);
         if outcome.is_err() {
             run.failed();
@@ -68,6 +69,15 @@ pub fn train(
     outcome.and_then(|outcome| noted.map(|()| outcome))
 }
 
+/// Whether the work was done; an interruption is no error.
+fn uninterrupted(work: anyhow::Result<()>) -> anyhow::Result<bool> {
+    match work {
+        Ok(()) => Ok(true),
+        Err(error) if error.is::<Interrupted>() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 struct Run<'a> {
     experiment: &'a mut Experiment,
     folder: &'a Path,
@@ -76,6 +86,8 @@ struct Run<'a> {
     checkpoints: Checkpoints,
     /// Steps completed so far.
     done: u64,
+    /// What is still to be recorded after them.
+    due: Vec<Due>,
     metrics: MetricsFile,
     tensorboard: TensorBoard,
     progress: Progress,
@@ -83,15 +95,17 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// `done` is how many steps the checkpoint had that the experiment was restored from, if there was one.
+    /// `restored` is how many steps the checkpoint had that the experiment was restored from, if there was one, and what
+    /// was still to be recorded then.
     fn start(
         experiment: &'a mut Experiment,
         folder: &'a Path,
         checkpoints: Checkpoints,
-        done: Option<u64>,
+        restored: Option<(u64, Vec<Due>)>,
         log: &Log,
     ) -> anyhow::Result<Self> {
         let total = experiment.total_steps();
+        let (done, due) = restored.unzip();
         let epochs = total.div_ceil(experiment.steps_per_epoch());
         tracing::info!(
             "{} data points, {} latent dimensions, {} energy and {} generator parameters, {total} steps",
@@ -136,9 +150,10 @@ impl<'a> Run<'a> {
             }
         }
         let done = done.unwrap_or(0);
+        let due = due.unwrap_or_default();
         let kept = Kept {
             step: done,
-            evaluation: only_end.is_none(),
+            evaluation: only_end.is_none() && !due.contains(&Due::Evaluation),
         };
         step_sizes::report(experiment, done)?;
         Ok(Self {
@@ -151,11 +166,35 @@ impl<'a> Run<'a> {
             folder,
             checkpoints,
             done,
+            due,
         })
     }
 
     fn until_done(&mut self, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
         let total = self.experiment.total_steps();
+        let trained = self.steps(total, interrupt);
+        self.progress.finish();
+        let trained = uninterrupted(trained)? && self.done >= total;
+        let start = Instant::now();
+        self.checkpoints.save(self.experiment, self.done, &self.due)?;
+        self.account.recorded(start.elapsed())?;
+        let start = Instant::now();
+        let ended = trained && uninterrupted(self.at_end(self.done))?;
+        self.account.recorded(start.elapsed())?;
+        if ended {
+            return Ok(Outcome::Finished);
+        }
+        tracing::warn!(
+            "interrupted after {} of {total} steps; --resume goes on",
+            self.done
+        );
+        Ok(Outcome::Interrupted)
+    }
+
+    /// Takes steps until there are `total` of them, or a signal comes.
+    fn steps(&mut self, total: u64, interrupt: &Interrupt) -> anyhow::Result<()> {
+        // What an interruption left.
+        self.write_due()?;
         while self.done < total && !interrupt.asked() {
             let start = Instant::now();
             let scalars = self.experiment.step(self.done)?;
@@ -166,21 +205,7 @@ impl<'a> Run<'a> {
             self.account
                 .stepped(moment, gradients, start.elapsed(), recording)?;
         }
-        self.progress.finish();
-        let start = Instant::now();
-        self.checkpoints.save(self.experiment, self.done)?;
-        self.account.recorded(start.elapsed())?;
-        if self.done < total {
-            tracing::warn!(
-                "interrupted after {} of {total} steps; --resume goes on",
-                self.done
-            );
-            return Ok(Outcome::Interrupted);
-        }
-        let start = Instant::now();
-        self.at_end(self.done)?;
-        self.account.recorded(start.elapsed())?;
-        Ok(Outcome::Finished)
+        Ok(())
     }
 
     /// Notes that the run failed. Nothing more can go wrong with it: why it failed is what matters.
@@ -231,23 +256,48 @@ impl<'a> Run<'a> {
             self.experiment.guard(done, scalars, &numbers)?;
         }
         if !last {
-            let evaluate = self.experiment.recipe.evaluate.every;
-            if evaluate > 0 && done.is_multiple_of(evaluate) {
-                let found = self.evaluate(moment)?;
-                checkpoint |= self.checkpoints.are_best(done, &found.to_numbers())?;
-            }
-            if record.particles.due(done, self.experiment.steps_per_epoch()) {
-                self.dump_particles(moment)?;
-            }
-            if record.figures.due(done) {
-                self.draw(moment)?;
-            }
+            self.due = self.due_after(done);
+            checkpoint |= self.write_due()?;
         }
         // Last, so that whoever resumes from it finds all else written.
         if checkpoint {
-            self.checkpoints.save(self.experiment, done)?;
+            self.checkpoints.save(self.experiment, done, &self.due)?;
         }
         Ok(start.elapsed())
+    }
+
+    fn due_after(&self, done: u64) -> Vec<Due> {
+        let recipe = &self.experiment.recipe;
+        let (record, evaluate) = (&recipe.record, recipe.evaluate.every);
+        let steps_per_epoch = self.experiment.steps_per_epoch();
+        let all = [
+            (Due::Evaluation, evaluate > 0 && done.is_multiple_of(evaluate)),
+            (Due::Particles, record.particles.due(done, steps_per_epoch)),
+            (Due::Figures, record.figures.due(done)),
+        ];
+        all.into_iter()
+            .filter_map(|(due, is)| is.then_some(due))
+            .collect()
+    }
+
+    /// Writes the records that are due, and returns whether the model is the best so far. What an interruption leaves is
+    /// still due.
+    fn write_due(&mut self) -> anyhow::Result<bool> {
+        let moment = self.moment(self.done);
+        let mut is_best = false;
+        while let Some(due) = self.due.first() {
+            match due {
+                Due::Evaluation => {
+                    let found = self.evaluate(moment)?;
+                    is_best = self.checkpoints.are_best(self.done, &found.to_numbers())?;
+                }
+                Due::Particles => self.dump_particles(moment)?,
+                Due::Figures => self.draw(moment)?,
+            }
+            self.due.remove(0);
+            self.checkpoints.set_due(self.done, &self.due)?;
+        }
+        Ok(is_best)
     }
 
     fn write_to_tensorboard(
@@ -335,7 +385,7 @@ impl<'a> Run<'a> {
     }
 
     fn draw(&mut self, moment: Moment) -> anyhow::Result<()> {
-        for (name, picture) in pictures(self.experiment, moment.step)? {
+        for (name, picture) in caught(|| pictures(self.experiment, moment.step))? {
             let file = format!("figures/step_{:08}_{name}.png", moment.step);
             picture.write_png(&self.folder.join(file))?;
             self.tensorboard.picture(moment, name, &picture)?;

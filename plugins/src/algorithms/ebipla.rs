@@ -68,7 +68,7 @@ struct WarmUp {
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
     /// Langevin steps in each iteration. [steps]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     inner_steps: u32,
 }
 

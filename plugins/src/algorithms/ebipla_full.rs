@@ -56,6 +56,13 @@ impl Default for EbiplaFull {
 impl Plugin for EbiplaFull {
     type Builds = dyn Algorithm;
 
+    fn unused(&self) -> &'static [&'static str] {
+        match self.prior {
+            PriorExpectation::Sampled => &["optimizer"],
+            PriorExpectation::Exact => &["optimizer", "prior_chains"],
+        }
+    }
+
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Algorithm>> {
         let DataFacts { count, .. } = scope.data;
         anyhow::ensure!(

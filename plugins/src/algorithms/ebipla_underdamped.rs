@@ -77,6 +77,13 @@ impl Default for EbiplaUnderdamped {
 impl Plugin for EbiplaUnderdamped {
     type Builds = dyn Algorithm;
 
+    fn unused(&self) -> &'static [&'static str] {
+        match self.parameters {
+            ParameterStep::Optimizer => &[],
+            ParameterStep::Momentum => &["optimizer"],
+        }
+    }
+
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Algorithm>> {
         let unit = match self.step_unit {
             TimeUnit::Raw => 1.0,

@@ -11,7 +11,7 @@ use super::posterior::StepUnit;
 #[serde(default, deny_unknown_fields)]
 pub struct Lebm {
     /// Langevin steps of each posterior chain. [steps]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     posterior_steps: u32,
     /// Step size h of the posterior chains, in the unit of step_unit. Where U + V has the curvature λ, the variance
     /// that long chains reach is 1/(1 − hλ/2) times the posterior's for the raw step h: 1.05 at hλ = 0.1, 1.25 at 0.4, 2 at 1, and they

@@ -24,8 +24,9 @@ impl Plugin for Linear {
 
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Generator>> {
         let outputs = scope.data.shape.iter().product();
-        let mut parameters = Parameters::new();
         let latent_dim = i64::from(self.latent_dim);
+        scope.require_parameters(LinearLayer::parameters(&[latent_dim, outputs]))?;
+        let mut parameters = Parameters::new();
         let mut draws = scope.random.stream("generator_initialisation", 0);
         let layer = LinearLayer::new(
             &mut parameters,

@@ -1,6 +1,7 @@
 //! Lets a metric of samples see how they change when the prior chains run longer.
 
 use ebipla_framework::prelude::*;
+use ebipla_framework::require_memory;
 
 /// Chains this many times as long as the prior sampler's own; each length gives its own number. [times]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +28,14 @@ impl ChainLengths {
                 self.0
             ),
         }]
+    }
+
+    /// Refuses more samples than fit into memory, with `copies` of each number of a sample.
+    pub fn require(&self, metric: &str, n: u32, copies: usize, scope: &Scope) -> anyhow::Result<()> {
+        let of_sample: i64 = scope.data.shape.iter().product();
+        let numbers = u128::from(n) * of_sample as u128 * self.0.len() as u128;
+        let what = format!("{n} samples for {metric}");
+        require_memory(&what, numbers * (copies * size_of::<f32>()) as u128)
     }
 
     /// `n` samples at each length, each with the name of the number that `metric` makes of them.

@@ -1,5 +1,6 @@
 //! Maximum mean discrepancy between the model's samples and held-out data.
 
+use ebipla_framework::Task;
 use ebipla_framework::prelude::*;
 use tch::Kind;
 
@@ -15,6 +16,7 @@ pub struct Mmd {
     #[schemars(range(min = 2))]
     samples: u32,
     /// Bandwidths s of the kernels. [median distances of held-out points]
+    #[schemars(inner(range(min = 1e-6)))]
     bandwidths: Vec<f64>,
     chain_lengths: ChainLengths,
 }
@@ -50,7 +52,9 @@ impl Plugin for Mmd {
         Some(Better::Lower)
     }
 
-    fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
+    fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
+        // Blocks of them, all together, and in double precision.
+        self.chain_lengths.require("mmd", self.samples, 4, scope)?;
         Ok(Box::new(self))
     }
 }
@@ -120,7 +124,9 @@ impl Kernel {
         let _guard = tch::no_grad_guard();
         let squares = |points: &Tensor| points.square().sum_dim_intlist(1, false, Kind::Double);
         let of_b = squares(b);
+        let mut task = Task::start("mmd", a.size()[0] as u64);
         let of_block = |rows: &Tensor| {
+            task.advance(rows.size()[0] as u64);
             let products = rows.matmul(&b.transpose(0, 1));
             let distances = (squares(rows).unsqueeze(1) + &of_b - products * 2.0).clamp_min(0.0);
             let of_bandwidth = |s: &f64| (&distances / (-2.0 * s * s)).exp().sum(Kind::Double);

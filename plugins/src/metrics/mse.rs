@@ -15,13 +15,13 @@ pub struct Mse {
     #[schemars(range(min = 1))]
     starts: u32,
     /// Adam steps from each start. [steps]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     steps: u32,
     /// Learning rate at first; it falls where the search does not get ahead. [latent units]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     lr: f64,
     /// Points that are searched for at a time, which changes no result. [points]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 4096))]
     batch: u32,
 }
 

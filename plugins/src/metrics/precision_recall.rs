@@ -2,6 +2,7 @@
 
 use anyhow::ensure;
 use ebipla_framework::prelude::*;
+use ebipla_framework::{interruption_point, require_memory};
 use tch::{Device, Kind};
 
 use super::image_features::{Architecture, Images, Network, Selection, facts_of_comparison};
@@ -26,7 +27,7 @@ pub struct PrecisionRecall {
     #[schemars(range(min = 1))]
     neighbours: u32,
     /// Images that go through the network at a time. [images]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 512))]
     batch: u32,
 }
 
@@ -50,6 +51,14 @@ impl Plugin for PrecisionRecall {
     }
 
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
+        let images = scope
+            .data
+            .count
+            .min(self.reference.map_or(usize::MAX, |n| n as usize))
+            + self.samples as usize;
+        // Features once as they come, and once in double precision, and where they are put together.
+        let bytes = images as u128 * FEATURES * (2 * size_of::<f32>() + size_of::<f64>()) as u128;
+        require_memory(&format!("the features of {images} images"), bytes)?;
         let weights = Architecture::Vgg16.weights(self.weights.as_deref())?;
         Ok(Box::new(Measure {
             network: Architecture::Vgg16.network(&weights, scope.device, &scope.data.shape)?,
@@ -58,6 +67,9 @@ impl Plugin for PrecisionRecall {
         }))
     }
 }
+
+/// Features of an image.
+const FEATURES: u128 = 512;
 
 struct Measure {
     options: PrecisionRecall,
@@ -160,6 +172,7 @@ impl Neighbourhoods {
 }
 
 fn distances(from: &Tensor, to: &Tensor) -> Tensor {
+    interruption_point();
     Tensor::cdist(from, to, 2.0, None)
 }
 

@@ -1,5 +1,6 @@
 //! Sliced Wasserstein distance between the model's samples and held-out data.
 
+use ebipla_framework::Task;
 use ebipla_framework::prelude::*;
 use tch::{Device, Kind};
 
@@ -39,7 +40,9 @@ impl Plugin for SlicedW2 {
         Some(Better::Lower)
     }
 
-    fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
+    fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
+        // Blocks of them, and all together.
+        self.chain_lengths.require("sliced_w2", self.samples, 2, scope)?;
         Ok(Box::new(self))
     }
 }
@@ -62,20 +65,26 @@ impl Metric for SlicedW2 {
     }
 }
 
+/// Projections that are in memory at a time.
+const PROJECTIONS: i64 = 1 << 24;
+
 /// √(mean over directions of W₂² between the projections of `a` and `b`), exact for samples of any two sizes.
 fn sliced_w2(a: &Tensor, b: &Tensor, directions: &Tensor) -> Tensor {
     let _guard = tch::no_grad_guard();
+    let (a, b) = (a.flatten(1, -1), b.flatten(1, -1));
+    let (n, m) = (a.size()[0], b.size()[0]);
     let unit = directions / directions.norm_scalaropt_dim(2.0, 1, true);
-    let sorted = |points: &Tensor| {
-        unit.matmul(&points.flatten(1, -1).transpose(0, 1))
-            .sort(1, false)
-            .0
+    let pieces = Pieces::of(n, m, a.device());
+    let mut task = Task::start("sliced_w2", unit.size()[0] as u64);
+    let mut of_block = |unit: &Tensor| {
+        task.advance(unit.size()[0] as u64);
+        let sorted = |points: &Tensor| unit.matmul(&points.transpose(0, 1)).sort(1, false).0;
+        let gaps = sorted(&a).index_select(1, &pieces.left) - sorted(&b).index_select(1, &pieces.right);
+        (gaps.square() * &pieces.length).sum_dim_intlist(1, false, Kind::Float)
     };
-    let (a, b) = (sorted(a), sorted(b));
-    let pieces = Pieces::of(a.size()[1], b.size()[1], a.device());
-    let gaps = a.index_select(1, &pieces.left) - b.index_select(1, &pieces.right);
-    let squared = (gaps.square() * &pieces.length).sum_dim_intlist(1, false, Kind::Float);
-    squared.mean(Kind::Float).sqrt()
+    let blocks = unit.split((PROJECTIONS / (n + m)).max(1), 0);
+    let squared: Vec<_> = blocks.iter().map(&mut of_block).collect();
+    Tensor::cat(&squared, 0).mean(Kind::Float).sqrt()
 }
 
 /// Both quantile functions are step functions: the pieces on which neither jumps.

@@ -10,10 +10,10 @@ use super::statistics::statistics;
 #[serde(default, deny_unknown_fields)]
 pub struct Hmc {
     /// Trajectories of each chain. [steps]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     steps: u32,
     /// Leapfrog steps in a trajectory. [steps]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     leapfrog_steps: u32,
     /// Size ε of a leapfrog step. [latent units·√mass]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
@@ -23,7 +23,7 @@ pub struct Hmc {
     #[schemars(range(min = 0.0, max = 1.0))]
     jitter: f64,
     /// Mass of each coordinate. [1]
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    #[schemars(range(min = 1e-6))]
     mass: f64,
     /// Temperature τ: 1 samples exp(−U). [1]
     #[schemars(extend("exclusiveMinimum" = 0.0))]

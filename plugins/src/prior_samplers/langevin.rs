@@ -9,7 +9,7 @@ use super::statistics::statistics;
 #[serde(default, deny_unknown_fields)]
 pub struct Langevin {
     /// Steps J of each chain. [steps]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub steps: u32,
     /// Step size γ, a raw Euler–Maruyama step. [latent units²]
     #[schemars(extend("exclusiveMinimum" = 0.0))]

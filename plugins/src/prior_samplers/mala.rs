@@ -10,7 +10,7 @@ use super::statistics::statistics;
 #[serde(default, deny_unknown_fields)]
 pub struct Mala {
     /// Steps J of each chain. [steps]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     steps: u32,
     /// Step size γ of the proposals. [latent units²]
     #[schemars(extend("exclusiveMinimum" = 0.0))]

@@ -10,7 +10,7 @@ use crate::kinetic::{Integrator, Kinetic, Phase};
 #[serde(default, deny_unknown_fields)]
 pub struct Underdamped {
     /// Steps J of each chain. [steps]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     steps: u32,
     /// Step size h. [latent units]
     #[schemars(extend("exclusiveMinimum" = 0.0))]

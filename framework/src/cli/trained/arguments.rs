@@ -78,10 +78,10 @@ pub struct SampleCommand {
 #[derive(Args)]
 pub struct MapArguments {
     /// MAP latents: random starts, of which the best counts
-    #[arg(long, value_name = "N", default_value_t = MapSearch::default().starts, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = MapSearch::default().starts, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub map_starts: u32,
     /// MAP latents: Adam steps from each start
-    #[arg(long, value_name = "N", default_value_t = MapSearch::default().steps, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = MapSearch::default().steps, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub map_steps: u32,
     /// MAP latents: learning rate at first
     #[arg(long, value_name = "LR", default_value_t = MapSearch::default().lr, value_parser = positive)]
@@ -173,13 +173,13 @@ pub struct ScoreCommand {
     #[arg(long, value_enum, default_value_t = Latents::Map)]
     pub latents: Latents,
     /// Posterior: steps of the Langevin chain from the MAP latent, of which the second half is averaged
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub chain_steps: u32,
     /// Posterior: step size of the chain, in units of σ²
     #[arg(long, value_name = "H", default_value_t = 0.1, value_parser = positive)]
     pub chain_step_size: f64,
     /// Points that are computed at a time
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch: u32,
     /// The folder for scores.csv, summary.json and histogram.png [default: RUN_DIR/scores/DATA]
     #[arg(long, value_name = "DIR")]

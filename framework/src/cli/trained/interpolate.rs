@@ -12,7 +12,7 @@ use super::{Metrics, Trained, load};
 use crate::cli::{Misuse, Program, print};
 use crate::record::{self, Array, Picture};
 use crate::run::Setup;
-use crate::{Random, Split};
+use crate::{Random, Split, require_memory};
 
 pub fn interpolate(program: &Program, command: &InterpolateCommand) -> anyhow::Result<()> {
     let run_dir = &command.run.run_dir;
@@ -29,6 +29,13 @@ pub fn interpolate(program: &Program, command: &InterpolateCommand) -> anyhow::R
     let from = ends(&setup, run_dir, command, &from, 0, &mut random)?;
     let to = ends(&setup, run_dir, command, &to, pairs.len() as u64, &mut random)?;
 
+    let numbers: i64 = setup.dataset.shape().iter().product();
+    let points = pairs.len() as u128 * u128::from(command.steps);
+    let numbers = points * (numbers + setup.model.generator.latent_dim()) as u128;
+    require_memory(
+        &format!("{points} interpolations"),
+        numbers * (3 * size_of::<f32>()) as u128,
+    )?;
     let latents = walk(&from.latents, &to.latents, command.steps.into());
     let decoded = setup.model.mean(&latents.flatten(0, 1).to_device(setup.device));
     let shape = [&latents.size()[..2], &decoded.size()[1..]].concat();

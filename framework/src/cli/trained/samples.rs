@@ -9,7 +9,7 @@ use super::arguments::{Decoding, SampleArguments};
 use super::output::{Format, Shown};
 use crate::record::{self, Array};
 use crate::run::Setup;
-use crate::{Energy, Model, Random, Split, Task};
+use crate::{Energy, Model, Random, Split, Task, require_memory};
 
 /// Chains that run at a time.
 const CHAINS: i64 = 4096;
@@ -25,6 +25,12 @@ pub fn draw_latents(
     n: i64,
     random: &mut Random,
 ) -> anyhow::Result<Tensor> {
+    let numbers = n as u128 * setup.model.generator.latent_dim() as u128;
+    // Blocks of them, and all together.
+    require_memory(
+        &format!("the latents of {n} samples"),
+        numbers * (2 * size_of::<f32>()) as u128,
+    )?;
     let mut task = Task::start("sampling", n as u64);
     let mut all = Vec::new();
     for (block, start) in (0..n).step_by(CHAINS as usize).enumerate() {
@@ -79,6 +85,10 @@ pub fn write_samples(
     };
     match format {
         Format::Picture(shown) => {
+            let numbers = samples.shape.iter().map(|&n| n as u128).product::<u128>();
+            // Blocks of them, all together, and as pixels.
+            let bytes = numbers * (3 * size_of::<f32>()) as u128;
+            require_memory(&format!("a picture of {} samples", arguments.n), bytes)?;
             let samples: Vec<_> = samples.blocks.collect::<anyhow::Result<_>>()?;
             let samples = Tensor::cat(&samples, 0);
             let picture = match shown {

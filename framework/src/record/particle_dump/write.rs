@@ -9,7 +9,7 @@ use tch::{Device, Kind, Tensor};
 use super::{INDICES, PARTICLES, blocks, points_in};
 use crate::recipe::ParticleRecord;
 use crate::record::{Moment, plain_numbers, write_whole};
-use crate::{Clouds, Random, Recipe};
+use crate::{Clouds, Random, Recipe, interruption_point};
 
 /// Bytes that a chunk should have about.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -58,6 +58,7 @@ fn write(path: &Path, clouds: &dyn Clouds, facts: &DumpFacts, random: &mut Rando
     file.new_dataset_builder().with_data(&indices).create(INDICES)?;
 
     for (start, count) in blocks([points, particles, latent_dim]) {
+        interruption_point();
         let block = chosen.narrow(0, start as i64, count as i64);
         let values = plain_numbers(&clouds.settled(&block.into(), facts.moment.step));
         let view = ArrayView3::from_shape((count, particles, latent_dim), &values)?;

@@ -56,7 +56,8 @@ pub fn histogram(tag: &str, values: &Tensor) -> Option<Summary_Value> {
         }
     });
     histogram.set_bucket_limit(limits.collect());
-    histogram.set_bucket(Vec::try_from(counts.to_kind(Kind::Double)).unwrap_or_default());
+    let counts = Vec::try_from(counts.to_kind(Kind::Double));
+    histogram.set_bucket(counts.expect("a tensor of one dimension on the CPU"));
     let mut value = tagged(tag);
     value.set_histo(histogram);
     Some(value)

@@ -189,7 +189,7 @@ mod tests {
         own.scatter(&some.into(), &Tensor::ones([2, 4, 3], (Kind::Float, Device::Cpu)));
         save("particles", &mut own, &two, Some(&one)).unwrap();
         assert!(one.join("particles.safetensors").exists() && !two.join("particles.safetensors").exists());
-        Manifest::write(&two, 2, Some(&one)).unwrap();
+        Manifest::write(&two, 2, &[], Some(&one)).unwrap();
         let checkpoint = Checkpoint::open(two.clone()).unwrap();
         let mut other = store(2);
         load("particles", &mut other, &checkpoint).unwrap();

@@ -9,6 +9,9 @@ use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::record::write_bytes;
+use crate::run::due::Due;
+
 const NAME: &str = "state.json";
 const FORMAT: u32 = 1;
 /// Bytes that are read at once.
@@ -20,6 +23,9 @@ pub struct Manifest {
     format: u32,
     /// Steps completed.
     pub step: u64,
+    /// What was still to be recorded after that step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub due: Vec<Due>,
     files: BTreeMap<String, Checksum>,
 }
 
@@ -33,7 +39,7 @@ impl Manifest {
     /// Writes `state.json` for the files that are in `folder`, and waits until all of them are on the disk.
     ///
     /// `before` is the checkpoint before: the checksum of a file that the two share is not taken again.
-    pub fn write(folder: &Path, step: u64, before: Option<&Path>) -> anyhow::Result<()> {
+    pub fn write(folder: &Path, step: u64, due: &[Due], before: Option<&Path>) -> anyhow::Result<()> {
         let known = before.and_then(|before| Some((before, Self::read(before).ok()?)));
         let mut files = BTreeMap::new();
         for entry in fs::read_dir(folder)? {
@@ -57,6 +63,7 @@ impl Manifest {
         let manifest = Self {
             format: FORMAT,
             step,
+            due: due.to_vec(),
             files,
         };
         let path = Self::path(folder);
@@ -73,6 +80,19 @@ impl Manifest {
     /// Whether it has a checksum of the file `name`.
     pub fn lists(&self, name: &str) -> bool {
         self.files.contains_key(name)
+    }
+
+    /// Replaces what was still to be recorded, in a checkpoint that is there.
+    pub fn set_due(folder: &Path, due: &[Due]) -> anyhow::Result<()> {
+        let mut manifest = Self::read(folder)?;
+        if manifest.due != due {
+            manifest.due = due.to_vec();
+            write_bytes(
+                &Self::path(folder),
+                serde_json::to_string_pretty(&manifest)? + "\n",
+            )?;
+        }
+        Ok(())
     }
 
     fn read(folder: &Path) -> anyhow::Result<Self> {
@@ -149,7 +169,7 @@ mod tests {
     fn fuzz_manifest() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("weights"), b"some bytes").unwrap();
-        Manifest::write(folder.path(), 7, None).unwrap();
+        Manifest::write(folder.path(), 7, &[], None).unwrap();
         assert_eq!(Manifest::verified(folder.path()).unwrap().step, 7);
         let path = folder.path().join(NAME);
         let whole = fs::read(&path).unwrap();
@@ -167,7 +187,7 @@ mod tests {
         let path = folder.path().join("weights");
         let whole: Vec<u8> = (0..2000u32).map(|i| (i * 7) as u8).collect();
         fs::write(&path, &whole).unwrap();
-        Manifest::write(folder.path(), 7, None).unwrap();
+        Manifest::write(folder.path(), 7, &[], None).unwrap();
         survives(&whole, &path, |path| {
             let unchanged = fs::read(path).unwrap() == whole;
             let verified = Manifest::verified(folder.path());

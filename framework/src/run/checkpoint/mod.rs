@@ -17,6 +17,7 @@ use self::manifest::Manifest;
 pub use self::manifest::identity;
 pub use self::opened::Checkpoint;
 use super::Experiment;
+use super::due::Due;
 use crate::record::UNFINISHED;
 use crate::state::{self, Tensors};
 use crate::{Persistent, Slot};
@@ -62,10 +63,12 @@ impl Checkpoints {
         }
     }
 
-    /// Writes a checkpoint after `step` steps, and removes those that are not to be kept.
-    pub fn save(&mut self, experiment: &mut Experiment, step: u64) -> anyhow::Result<()> {
+    /// Writes a checkpoint after `step` steps, and removes those that are not to be kept. A run that is resumed
+    /// from it begins with the records that are `due`.
+    pub fn save(&mut self, experiment: &mut Experiment, step: u64, due: &[Due]) -> anyhow::Result<()> {
         let path = self.path(step);
         if path.exists() {
+            Manifest::set_due(&path, due)?;
             // What the run that wrote it was killed before.
             return self.prune();
         }
@@ -73,7 +76,7 @@ impl Checkpoints {
         experiment.ensure_finite_weights(step)?;
         let start = Instant::now();
         let unfinished = path.with_file_name(format!("{UNFINISHED}{}", name(&path)));
-        let written = self.write(experiment, step, &unfinished, &path);
+        let written = self.write(experiment, step, due, &unfinished, &path);
         if written.is_err() {
             // Gives the space back. The first error is the one to report.
             let _ = fs::remove_dir_all(&unfinished);
@@ -88,7 +91,23 @@ impl Checkpoints {
         self.prune()
     }
 
-    fn write(&self, experiment: &mut Experiment, step: u64, to: &Path, path: &Path) -> anyhow::Result<()> {
+    /// Notes which records are still due after `step` steps, if there is a checkpoint of them.
+    pub fn set_due(&self, step: u64, due: &[Due]) -> anyhow::Result<()> {
+        let path = self.path(step);
+        match path.exists() {
+            true => Manifest::set_due(&path, due),
+            false => Ok(()),
+        }
+    }
+
+    fn write(
+        &self,
+        experiment: &mut Experiment,
+        step: u64,
+        due: &[Due],
+        to: &Path,
+        path: &Path,
+    ) -> anyhow::Result<()> {
         fs::create_dir_all(to)?;
         experiment.save_weights(to)?;
         let mut tensors = Tensors::new();
@@ -99,7 +118,7 @@ impl Checkpoints {
             }
         }
         Tensor::write_safetensors(&tensors.iter().collect::<Vec<_>>(), to.join(STATE))?;
-        Manifest::write(to, step, self.last.as_deref())?;
+        Manifest::write(to, step, due, self.last.as_deref())?;
         fs::rename(to, path)?;
         Ok(File::open(&self.folder)?.sync_all()?)
     }
@@ -118,8 +137,9 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Restores the newest checkpoint that is whole, and returns after how many steps it was taken.
-    pub fn restore(&mut self, experiment: &mut Experiment) -> anyhow::Result<Option<u64>> {
+    /// Restores the newest checkpoint that is whole, and returns after how many steps it was taken, and what was still to
+    /// be recorded then.
+    pub fn restore(&mut self, experiment: &mut Experiment) -> anyhow::Result<Option<(u64, Vec<Due>)>> {
         let all = self.all();
         for path in &all {
             let checkpoint = match Checkpoint::open(path.clone()) {
@@ -134,7 +154,7 @@ impl Checkpoints {
             };
             load(experiment, &checkpoint).with_context(|| format!("restoring {}", path.display()))?;
             self.last = Some(path.clone());
-            return Ok(Some(checkpoint.step()));
+            return Ok(Some((checkpoint.step(), checkpoint.due().to_vec())));
         }
         // It was built to be restored, and so without the particles that it may have to start from.
         anyhow::ensure!(

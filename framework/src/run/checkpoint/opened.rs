@@ -6,6 +6,7 @@ use anyhow::ensure;
 
 use super::last_checkpoint;
 use super::manifest::Manifest;
+use crate::run::due::Due;
 
 /// A checkpoint none of whose files is damaged. Weights, states and particles are loaded only through it.
 #[derive(Debug)]
@@ -33,6 +34,11 @@ impl Checkpoint {
     /// Steps completed.
     pub fn step(&self) -> u64 {
         self.manifest.step
+    }
+
+    /// What was still to be recorded when it was written.
+    pub fn due(&self) -> &[Due] {
+        &self.manifest.due
     }
 
     /// Whether it has a file of this name.

@@ -27,11 +27,11 @@ pub struct Mlp {
     layers: u32,
     /// Activation after each hidden layer.
     activation: Activation,
-    /// leaky_relu: slope where its argument is negative. [1]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// Slope of leaky_relu where its argument is negative. [1]
+    #[schemars(range(min = 0.0, max = 1.0), extend("only_with" = "activation=leaky_relu"))]
     slope: f64,
     /// Adds ½‖x‖²/s² with this s to the energy; null adds nothing. [latent units]
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    #[schemars(range(min = 1e-6))]
     tilt: Option<f64>,
     /// What prior chains on a CPU evaluate it with.
     engine: Engine,
@@ -63,13 +63,14 @@ impl Plugin for Mlp {
     type Builds = dyn Energy;
 
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Energy>> {
-        let mut parameters = Parameters::new();
-        let mut draws = scope.random.stream("energy_initialisation", 0);
         let hidden = i64::from(self.hidden);
         let widths: Vec<_> = std::iter::once(scope.latent_dim)
             .chain((0..self.layers).map(|_| hidden))
             .chain([1])
             .collect();
+        scope.require_parameters(LinearLayer::parameters(&widths))?;
+        let mut parameters = Parameters::new();
+        let mut draws = scope.random.stream("energy_initialisation", 0);
         let mut layers: Vec<_> = widths
             .windows(2)
             .enumerate()

@@ -42,7 +42,7 @@ impl Network {
         Self {
             hidden: hidden.iter().map(Layer::new).collect(),
             last: last.weight,
-            last_bias: last.bias.first().copied().unwrap_or(0.0),
+            last_bias: *last.bias.first().expect("the last layer has one output"),
             activation,
             tilt,
             inputs,

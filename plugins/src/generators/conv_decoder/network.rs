@@ -43,6 +43,7 @@ impl Blueprint {
     /// Builds it for the data of `scope`, whose shape it must make.
     pub fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Generator>> {
         fits(&self.layers, &scope.data.shape)?;
+        scope.require_parameters(self.parameters())?;
         let mut draws = scope.random.stream("generator_initialisation", 0);
         let mut parameters = Parameters::new();
         let mut inputs = i64::from(self.latent_dim);
@@ -66,6 +67,20 @@ impl Blueprint {
             parameters,
             tensors,
         }))
+    }
+}
+
+impl Blueprint {
+    /// How many parameters the network has.
+    fn parameters(&self) -> u128 {
+        let mut inputs = u128::from(self.latent_dim);
+        let count = self.layers.iter().map(|layer| {
+            let [channels, kernel] = [layer.channels, layer.kernel].map(u128::from);
+            let count = (inputs * kernel * kernel + 1) * channels;
+            inputs = channels;
+            count
+        });
+        count.sum()
     }
 }
 

@@ -31,8 +31,8 @@ macro_rules! preset {
             latent_dim: u32,
             /// Activation after each layer but the last.
             activation: Activation,
-            /// leaky_relu: slope where its argument is negative. [1]
-            #[schemars(range(min = 0.0, max = 1.0))]
+            /// Slope of leaky_relu where its argument is negative. [1]
+            #[schemars(range(min = 0.0, max = 1.0), extend("only_with" = "activation=leaky_relu"))]
             slope: f64,
             /// How weights start.
             initialisation: Initialisation,

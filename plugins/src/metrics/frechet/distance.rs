@@ -1,6 +1,7 @@
 //! The Fréchet distance between two Gaussians, d² = ‖μ₁ − μ₂‖² + tr(Σ₁ + Σ₂ − 2(Σ₁Σ₂)^½).
 
 use anyhow::Context;
+use ebipla_framework::interruption_point;
 use ebipla_framework::prelude::*;
 use tch::Kind;
 
@@ -13,6 +14,7 @@ use super::moments::Moments;
 pub fn squared_distance(one: &Moments, other: &Moments) -> anyhow::Result<f64> {
     let _guard = tch::no_grad_guard();
     let root = square_root(&one.covariance)?;
+    interruption_point();
     let product = root.matmul(&other.covariance).matmul(&root);
     let product = (&product + product.transpose(0, 1)) * 0.5;
     let eigenvalues = product

@@ -35,7 +35,7 @@ struct Comparison {
     #[schemars(range(min = 2))]
     reference: Option<u32>,
     /// Images that go through the network at a time. [images]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 512))]
     batch: u32,
 }
 

@@ -3,6 +3,7 @@
 //! The midpoint rule on an evenly spaced grid converges faster than any power of the spacing for smooth functions that
 //! fade before the grid ends: the error for a Gaussian of standard deviation s is 2 exp(−2π²s²/h²).
 
+use ebipla_framework::interruption_point;
 use ebipla_framework::prelude::*;
 use tch::{Device, Kind};
 
@@ -78,6 +79,7 @@ pub fn evaluate(
     device: Device,
     network: impl Fn(&Tensor) -> Tensor,
 ) -> anyhow::Result<Vec<f64>> {
+    interruption_point();
     let points: Vec<f32> = squares.iter().flat_map(|square| square.points()).collect();
     let points = Tensor::from_slice(&points).view([-1, 2]).to_device(device);
     let values = network(&points).to_device(Device::Cpu).to_kind(Kind::Double);

@@ -29,7 +29,7 @@ pub struct LogLikelihood {
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     tolerance: f64,
     /// Refinement stops before a grid has more points than this. [points]
-    #[schemars(range(min = 300_000))]
+    #[schemars(range(min = 300_000, max = 100_000_000))]
     grid_points: usize,
 }
 
