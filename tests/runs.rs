@@ -384,6 +384,30 @@ fn tensorboard_gets_every_scalar() {
 }
 
 #[test]
+fn a_metric_without_the_points_that_it_needs_is_refused_before_anything_is_trained() {
+    for metric in ["sliced_w2", "mmd", "log_likelihood", "mse"] {
+        let scratch = Scratch::with_small();
+        let metrics = format!("evaluate.metrics={{{metric}: {{}}}}");
+        let outcome = scratch.runner(&[
+            "--recipe",
+            "small.yaml",
+            "--set",
+            "dataset.validation=0",
+            "--set",
+            &metrics,
+        ]);
+        assert_eq!(outcome.code, 2, "{metric}: {}", outcome.stderr);
+        let key = format!("evaluate.metrics.{metric}");
+        assert!(
+            outcome.stderr.contains(&key) && outcome.stderr.contains("held-out"),
+            "{metric}: {}",
+            outcome.stderr
+        );
+        assert!(!scratch.path().join("runs").exists());
+    }
+}
+
+#[test]
 fn divergence_ends_with_exit_code_3_and_says_where() {
     let scratch = Scratch::with_small();
     let outcome = scratch.runner(&["--recipe", "small.yaml", "--set", "optimizer.generator.lr=1e6"]);

@@ -13,6 +13,11 @@ pub trait Metric {
     /// Named numbers; the plain result goes by the metric's own name.
     fn measure(&self, subject: Subject) -> anyhow::Result<Scalars>;
 
+    /// Whether it measures on held-out points. A recipe whose data set has none is refused before it is run.
+    fn needs_held_out(&self) -> bool {
+        false
+    }
+
     /// What has to stand beside the numbers for them to be compared with those of others, such as sample counts. Where
     /// there is anything, the runner adds the sampler and the data set.
     fn facts(&self, _subject: &Subject) -> Facts {

@@ -1,7 +1,7 @@
 //! Stores one cloud of particles per data point, gathered and scattered by data index.
 
 use anyhow::ensure;
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use crate::{Draws, Indices, Storage};
 
@@ -114,6 +114,22 @@ impl ParticleStore {
         }
     }
 
+    /// The first data point whose cloud has a number that is not finite, and the cloud's sum.
+    pub(crate) fn not_finite(&self) -> Option<(usize, f64)> {
+        // In double precision the sum of finite numbers of single precision is finite.
+        let sum = |clouds: &Tensor| clouds.sum(Kind::Double).double_value(&[]);
+        let [_, particles, latent_dim] = self.shape();
+        let points = (BLOCK / (particles * latent_dim)).max(1) as i64;
+        let blocks = self.clouds.split(points, 0);
+        let (i, block) = blocks
+            .iter()
+            .enumerate()
+            .find(|(_, block)| !sum(block).is_finite())?;
+        let clouds = (0..block.size()[0]).map(|point| (point, sum(&block.get(point))));
+        let (point, sum) = clouds.into_iter().find(|(_, sum)| !sum.is_finite())?;
+        Some((i * points as usize + point as usize, sum))
+    }
+
     /// The data points whose clouds have changed since [`Self::call_saved`].
     pub(crate) fn changed(&self) -> Vec<i64> {
         let changed = self.changed.iter().enumerate();
@@ -204,6 +220,23 @@ mod tests {
             // 1.4 million numbers: five standard errors of their standard deviation are 5/√(2·1.4e6) = 0.3 %.
             let found = noise.get(point).std(true).double_value(&[]) / 0.1;
             assert!((found - 1.0).abs() < 0.003, "{found}");
+        }
+    }
+
+    #[test]
+    fn the_first_cloud_that_is_not_finite_is_found() {
+        let mut random = Random::new(9);
+        let start = random.stream("clouds", 0);
+        let mut storage = Storage::on(Device::Cpu);
+        // Two blocks.
+        let mut store = ParticleStore::standard_normal([3, 2, 1_200_000], start, &mut storage).unwrap();
+        assert!(store.not_finite().is_none());
+        for (point, value) in [(2, f64::NAN), (1, f64::NEG_INFINITY)] {
+            let cloud = store.block(point, 1);
+            let _ = cloud.get(0).get(1).get(7).fill_(value);
+            store.scatter(&Indices::range(point, 1), &cloud.copy());
+            let (found, sum) = store.not_finite().unwrap();
+            assert_eq!((found, sum.is_nan()), (point, value.is_nan()));
         }
     }
 

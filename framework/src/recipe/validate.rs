@@ -507,6 +507,14 @@ fn integer(raw: &Raw) -> Option<Number> {
     (number.fract() == 0.0 && number.abs() < 2f64.powi(53)).then(|| Number::from(number as i64))
 }
 
+/// A number without a row of zeros.
+fn short(number: f64) -> String {
+    match number.abs() {
+        0.0 | 1e-5..1e16 => number.to_string(),
+        _ => format!("{number:e}"),
+    }
+}
+
 /// What a user wrote, in words.
 fn describe(raw: &Raw) -> String {
     match raw {
@@ -514,7 +522,7 @@ fn describe(raw: &Raw) -> String {
         Raw::Bool(_, value) => format!("`{value}`"),
         Raw::Num(..) => match whole(raw) {
             Some(integer) => format!("`{integer}`"),
-            None => format!("`{}`", raw.to_f64().unwrap_or(f64::NAN)),
+            None => format!("`{}`", short(raw.to_f64().unwrap_or(f64::NAN))),
         },
         Raw::Array(_, items) => {
             let items: Vec<_> = items.iter().map(|item| describe(item).replace('`', "")).collect();

@@ -16,7 +16,7 @@ use crate::interrupt::Guard;
 use crate::recipe::BestRecord;
 use crate::{
     Algorithm, Averages, DataFacts, GradientCount, Optimizer, Parameters, Persistent, PriorChains, Problem,
-    Purpose, Recipe, RecipeError, Registry, Scalars, Split, Step, state,
+    Purpose, Recipe, RecipeError, Registry, Scalars, Slot, Split, Step, state,
 };
 
 /// A recipe come alive: a model with its data, and what trains it.
@@ -192,8 +192,29 @@ impl Experiment {
         Ok(())
     }
 
-    /// Refuses weights that nothing can be done with.
-    pub fn ensure_finite_weights(&self, step: u64) -> Result<(), Diverged> {
+    /// Refuses weights and particles that are not finite. The numbers of a step are taken before its update, and only on its
+    /// batch: they do not show this.
+    pub fn ensure_finite(&mut self, step: u64) -> Result<(), Diverged> {
+        self.ensure_finite_weights(step)?;
+        let mut not_finite = None;
+        for (_, state) in self.parts() {
+            for (name, slot) in state.slots() {
+                if let Slot::Clouds(store) = slot {
+                    not_finite = not_finite.or(store.not_finite().map(|(point, value)| (name, point, value)));
+                }
+            }
+        }
+        match not_finite {
+            None => Ok(()),
+            Some((name, point, value)) => {
+                let quantity = format!("a number among the {name} of data point {point}");
+                let advice = self.advice().about("latent/posterior");
+                Err(Diverged::not_finite(quantity, value, step, advice))
+            }
+        }
+    }
+
+    fn ensure_finite_weights(&self, step: u64) -> Result<(), Diverged> {
         let networks = [
             ("energy", self.model.energy.parameters()),
             ("generator", self.model.generator.parameters()),
@@ -204,7 +225,8 @@ impl Experiment {
             let mut sums = sums.map(|tensor| tensor.sum(tch::Kind::Double).double_value(&[]));
             if let Some(sum) = sums.find(|sum| !sum.is_finite()) {
                 let advice = self.advice().about(&format!("weights/{network}"));
-                return Err(Diverged::of_weights(network, sum, step, advice));
+                let quantity = format!("a weight of the {network}");
+                return Err(Diverged::not_finite(quantity, sum, step, advice));
             }
         }
         Ok(())

@@ -15,10 +15,10 @@ pub struct Diverged {
 }
 
 impl Diverged {
-    /// For weights after a step, where `network` has some that are not finite.
-    pub fn of_weights(network: &str, value: f64, step: u64, advice: String) -> Self {
+    /// For a part of the state after a step that is not finite.
+    pub fn not_finite(quantity: String, value: f64, step: u64, advice: String) -> Self {
         Self {
-            quantity: format!("a weight of the {network}"),
+            quantity,
             value,
             step,
             limit: String::new(),

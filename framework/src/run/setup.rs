@@ -89,6 +89,12 @@ impl Setup {
                     let key = format!("evaluate.metrics.{name}");
                     wrong(&recipe, Problem::at(key, None, chain(&error)))
                 })?;
+            if metric.needs_held_out() && dataset.is_empty(Split::Validation) {
+                let key = format!("evaluate.metrics.{name}");
+                let message = "it measures on held-out points, but the data set has none; leave it out, or give the data \
+                               set a validation split";
+                return Err(wrong(&recipe, Problem::at(key, None, message)).into());
+            }
             metrics.push((name.to_owned(), metric));
         }
         Ok(Self {

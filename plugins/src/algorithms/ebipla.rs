@@ -25,7 +25,9 @@ pub struct Ebipla {
     /// Temperature τ of the particles' noise: 1 samples the posterior, 0 has no noise. [1]
     #[schemars(range(min = 0.0))]
     temperature: f64,
-    /// When particles outside the batch get their noise.
+    /// When particles outside the batch get their noise. In each iteration it has variance 2hτ/L, where L = ⌈M/B⌉ is the number
+    /// of iterations between two visits. The paper writes L = M/B, which is the same where B divides M and adds too much
+    /// noise elsewhere.
     noise: Noise,
     /// Which particles the losses are taken at.
     losses_at: LossesAt,

@@ -60,6 +60,10 @@ impl Plugin for Mmd {
 }
 
 impl Metric for Mmd {
+    fn needs_held_out(&self) -> bool {
+        true
+    }
+
     fn measure(&self, mut subject: Subject) -> anyhow::Result<Scalars> {
         let data = self.some_held_out(&mut subject)?;
         let median = median_distance(&data);

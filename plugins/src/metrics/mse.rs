@@ -51,6 +51,10 @@ impl Plugin for Mse {
 }
 
 impl Metric for Mse {
+    fn needs_held_out(&self) -> bool {
+        true
+    }
+
     fn facts(&self, subject: &Subject) -> Facts {
         let held_out = subject.dataset.len(Split::Validation);
         let points = self

@@ -48,6 +48,10 @@ impl Plugin for SlicedW2 {
 }
 
 impl Metric for SlicedW2 {
+    fn needs_held_out(&self) -> bool {
+        true
+    }
+
     fn measure(&self, mut subject: Subject) -> anyhow::Result<Scalars> {
         let data = subject.held_out()?;
         let samples = self

@@ -72,8 +72,7 @@ impl Checkpoints {
             // What the run that wrote it was killed before.
             return self.prune();
         }
-        // The numbers of a step are taken before its update: they do not show that this was the last finite one.
-        experiment.ensure_finite_weights(step)?;
+        experiment.ensure_finite(step)?;
         let start = Instant::now();
         let unfinished = path.with_file_name(format!("{UNFINISHED}{}", name(&path)));
         let written = self.write(experiment, step, due, &unfinished, &path);

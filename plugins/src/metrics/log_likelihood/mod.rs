@@ -66,6 +66,10 @@ impl Plugin for LogLikelihood {
 }
 
 impl Metric for LogLikelihood {
+    fn needs_held_out(&self) -> bool {
+        true
+    }
+
     fn measure(&self, subject: Subject) -> anyhow::Result<Scalars> {
         let held_out = subject.held_out()?.to_device(Device::Cpu);
         let options = if subject.quick { &Self::COARSE } else { self };
