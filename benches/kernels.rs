@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use ebipla_core::prelude::*;
+use ebipla_core::{DataFacts, Model, Random, Registry, Wanted};
 use ebipla_datasets as _;
-use ebipla_framework::prelude::*;
-use ebipla_framework::{DataFacts, Model, Random, Registry, Wanted};
 use ebipla_plugins as _;
 use serde_json::{Value, json};
 use tch::Device;

@@ -4,5 +4,5 @@ use ebipla_datasets as _;
 use ebipla_plugins as _;
 
 fn main() -> std::process::ExitCode {
-    ebipla_framework::main(ebipla_framework::home!())
+    ebipla_runner::main(ebipla_runner::home!())
 }

@@ -3,8 +3,8 @@
 
 mod support;
 
+use ebipla_core::{Kind, OptionSpec, OptionType, Registration, Registry};
 use ebipla_datasets as _;
-use ebipla_framework::{Kind, OptionSpec, OptionType, Registration, Registry};
 use ebipla_plugins as _;
 use support::{Scratch, data};
 

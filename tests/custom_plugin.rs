@@ -204,9 +204,9 @@ fn the_documentation_lists_every_required_method() {
     let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
     let page = read("docs/plugins.md");
     for (name, files) in [
-        ("PriorSampler", &["prior_sampler"][..]),
-        ("Energy", &["energy"]),
-        ("Generator", &["generator"]),
+        ("PriorSampler", &["chains/prior_sampler"][..]),
+        ("Energy", &["model/energy"]),
+        ("Generator", &["model/generator"]),
         ("Dataset", &["dataset"]),
         ("Metric", &["metric"]),
         ("Algorithm", &["algorithm", "state"]),
@@ -216,7 +216,7 @@ fn the_documentation_lists_every_required_method() {
             .find(|line| line.starts_with(&format!("| `dyn {name}` |")))
             .unwrap();
         for file in files {
-            let text = read(&format!("framework/src/{file}.rs"));
+            let text = read(&format!("framework/core/src/{file}.rs"));
             let body = text
                 .split("pub trait ")
                 .nth(1)

@@ -1,15 +1,13 @@
 //! Recipes with any damage are read or refused with a reason, and nothing worse.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../framework/src/fuzzing.rs"]
-mod fuzzing;
-
 use std::fs;
 use std::path::Path;
 
+use ebipla_core::{Registry, testing::fuzzing};
 use ebipla_datasets as _;
-use ebipla_framework::{Recipe, Registry};
 use ebipla_plugins as _;
+use ebipla_runner::Recipe;
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();

@@ -1,7 +1,7 @@
 //! Small pictures that need no files, to try image networks, recipes and commands with.
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{Random, require_memory};
+use ebipla_core::prelude::*;
+use ebipla_core::{Random, require_memory};
 use tch::Device;
 
 use crate::gather::gather;

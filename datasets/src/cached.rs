@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::ensure;
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use crate::cache::Cache;
 use crate::gather::gather;

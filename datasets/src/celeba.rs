@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use ebipla_framework::cache_folder;
-use ebipla_framework::fetch::{Fetch, How};
-use ebipla_framework::prelude::*;
+use ebipla_core::cache_folder;
+use ebipla_core::fetch::{Fetch, How};
+use ebipla_core::prelude::*;
 
 use crate::cache::{Cache, Source};
 use crate::cached::{Cached, Part};

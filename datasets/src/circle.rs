@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use crate::curve_density::Arc;
 use crate::planar::{Planar, require_points, uniform};

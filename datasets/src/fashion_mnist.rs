@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ebipla_framework::cache_folder;
-use ebipla_framework::fetch::{Fetch, How, Remote};
-use ebipla_framework::prelude::*;
+use ebipla_core::cache_folder;
+use ebipla_core::fetch::{Fetch, How, Remote};
+use ebipla_core::prelude::*;
 
 use crate::cached::Cached;
 use crate::mnist::{IdxFiles, SIZE};

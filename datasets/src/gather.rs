@@ -1,7 +1,7 @@
 //! Stacks points at given indices into one tensor.
 
 use anyhow::Context;
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 /// The points at `indices` (i64) of `count` points of one shape; `read` writes point number i into a row.
 pub fn gather(

@@ -2,8 +2,8 @@
 
 use std::f64::consts::PI;
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{Random, require_memory};
+use ebipla_core::prelude::*;
+use ebipla_core::{Random, require_memory};
 use tch::{Device, Kind};
 
 use crate::in_memory::{InMemory, LogDensity};

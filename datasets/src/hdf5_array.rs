@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use ebipla_framework::cache_folder;
-use ebipla_framework::prelude::*;
+use ebipla_core::cache_folder;
+use ebipla_core::prelude::*;
 use hdf5::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5::{H5Type, Hyperslab, SliceOrIndex};
 use indicatif::BinaryBytes;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ebipla_framework::cache_folder;
-use ebipla_framework::prelude::*;
+use ebipla_core::cache_folder;
+use ebipla_core::prelude::*;
 
 use crate::cache::Source;
 use crate::cached::Cached;

@@ -1,6 +1,6 @@
 //! A data set that is held in memory.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use crate::gather::gather;
 

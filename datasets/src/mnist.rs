@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use ebipla_framework::cache_folder;
-use ebipla_framework::fetch::{Fetch, How, Remote};
-use ebipla_framework::prelude::*;
+use ebipla_core::cache_folder;
+use ebipla_core::fetch::{Fetch, How, Remote};
+use ebipla_core::prelude::*;
 
 use crate::cache::{self, Cache, Draft, Element, Layout, Source};
 use crate::cached::{Cached, Part};

@@ -1,7 +1,7 @@
 //! What the synthetic sets share: a curve in the plane, Gaussian noise around it, and a linear map.
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{Random, require_memory};
+use ebipla_core::prelude::*;
+use ebipla_core::{Random, require_memory};
 use tch::{Device, Kind};
 
 use crate::curve_density::{Arc, CurveDensity};

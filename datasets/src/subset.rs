@@ -1,8 +1,8 @@
 //! Chooses the training points: by label, by number, at random.
 
 use anyhow::ensure;
-use ebipla_framework::Random;
-use ebipla_framework::prelude::*;
+use ebipla_core::Random;
+use ebipla_core::prelude::*;
 
 use crate::cached::Part;
 

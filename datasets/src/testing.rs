@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 #[path = "../../tests/support/skip.rs"]
 mod skip;

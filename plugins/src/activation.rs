@@ -2,7 +2,7 @@
 
 use std::f32::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use pulp::Simd;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

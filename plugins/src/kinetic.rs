@@ -1,6 +1,6 @@
 //! One step of underdamped (kinetic) Langevin dynamics, for samplers and algorithms alike.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 /// How a step is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! A fully connected layer with PyTorch's names and default initialisation.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::Device;
 
 /// y = xWᵀ + b.

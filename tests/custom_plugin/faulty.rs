@@ -1,8 +1,8 @@
 //! Plugins with the mistakes that cost their authors a day, to see that they are noticed.
 
 use ebipla_datasets as _;
-use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, Optimizer, OptimizerConfig};
+use ebipla_core::prelude::*;
+use ebipla_core::{Clouds, Optimizer, OptimizerConfig};
 use ebipla_plugins as _;
 
 /// U(x) = ½w‖x‖², of which it keeps the parameter w itself.
@@ -126,5 +126,5 @@ impl PriorSampler for Blind {
 inventory::submit! { Registration::of::<Blind>("blind") }
 
 fn main() -> std::process::ExitCode {
-    ebipla_framework::main(ebipla_framework::home!())
+    ebipla_runner::main(ebipla_runner::home!())
 }

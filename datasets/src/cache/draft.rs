@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, bail, ensure};
-use ebipla_framework::{interruption_point, reserve};
+use ebipla_core::{interruption_point, reserve};
 use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
 
 use super::header::{HEADER, encode};

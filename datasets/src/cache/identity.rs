@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use blake3::Hasher;
-use ebipla_framework::write_whole;
+use ebipla_core::write_whole;
 use rayon::prelude::*;
 
 use super::Source;

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use ebipla_framework::write_whole;
+use ebipla_core::write_whole;
 
 pub use draft::Draft;
 pub use header::{Element, Layout};

@@ -1,7 +1,7 @@
 //! A runner with a prior sampler of its own: random-walk Metropolis.
 
 use ebipla_datasets as _;
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use ebipla_plugins as _;
 use tch::Kind;
 
@@ -69,5 +69,5 @@ inventory::submit! { Registration::of::<RandomWalk>("random_walk") }
 inventory::submit! { Registration::of::<RandomWalk>("ula") }
 
 fn main() -> std::process::ExitCode {
-    ebipla_framework::main(ebipla_framework::home!())
+    ebipla_runner::main(ebipla_runner::home!())
 }

@@ -9,8 +9,8 @@
 //!
 //! > D = S(1 − hλ/2) = S/(1 + hS/(2σ²)).
 
-use ebipla_framework::PosteriorStep;
-use ebipla_framework::prelude::*;
+use ebipla_core::PosteriorStep;
+use ebipla_core::prelude::*;
 use serde_json::{Value, json};
 
 use super::ebipla::Ebipla;

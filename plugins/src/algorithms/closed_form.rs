@@ -8,8 +8,8 @@
 //! the clouds of a batch when they have had their drift but only 1/L of the noise between two drifts: their variance
 //! then is smaller by 2h(1 − 1/L).
 
-use ebipla_framework::Wanted;
-use ebipla_framework::prelude::*;
+use ebipla_core::Wanted;
+use ebipla_core::prelude::*;
 use serde_json::json;
 use tch::Kind;
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Indices, Joint, LazyNoise, ParticleStore, PosteriorStep, Wanted};
+use ebipla_core::prelude::*;
+use ebipla_core::{Clouds, DataFacts, Indices, Joint, LazyNoise, ParticleStore, PosteriorStep, Wanted};
 
 use super::parameter_step::update_parameters;
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -123,7 +123,7 @@ impl Plugin for Ebipla {
         let few = first.map_or(self.particles, |warmup| warmup.particles);
         let DataFacts { count, .. } = scope.data;
         let shape = [count, self.particles, scope.latent_dim as usize];
-        let store = ParticleStore::initial(few, shape, self.init_particles.as_deref(), scope)?;
+        let store = scope.initial_particles(few, shape, self.init_particles.as_deref())?;
         let between_visits = count.div_ceil(scope.batch_size) as u64;
         // During warm-up no noise is due.
         let first_noisy = first.map_or(0, |warmup| warmup.steps);

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, PosteriorStep, Wanted};
+use ebipla_core::prelude::*;
+use ebipla_core::{Clouds, DataFacts, Indices, Joint, ParticleStore, PosteriorStep, Wanted};
 
 use super::parameter_step::{Gradients, PriorTerm, record};
 use super::posterior::{StepUnit, joint_of_clouds};
@@ -72,7 +72,7 @@ impl Plugin for EbiplaFull {
         let shape = [count, self.particles, scope.latent_dim as usize];
         Ok(Box::new(AllParticles {
             raw_step: self.step_unit.raw(self.step_size, scope.sigma),
-            store: ParticleStore::initial(self.particles, shape, self.init_particles.as_deref(), scope)?,
+            store: scope.initial_particles(self.particles, shape, self.init_particles.as_deref())?,
             config: self,
         }))
     }

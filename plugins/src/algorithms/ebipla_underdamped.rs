@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, DataFacts, Indices, Joint, ParticleStore, PosteriorStep, Wanted};
+use ebipla_core::prelude::*;
+use ebipla_core::{Clouds, DataFacts, Indices, Joint, ParticleStore, PosteriorStep, Wanted};
 
 use super::parameter_step::{Gradients, PriorTerm, record, update_parameters};
 use super::posterior::joint_of_clouds;
@@ -105,7 +105,7 @@ impl Plugin for EbiplaUnderdamped {
         }
         let DataFacts { count, .. } = scope.data;
         let shape = [count, self.particles, scope.latent_dim as usize];
-        let positions = ParticleStore::initial(self.particles, shape, self.init_particles.as_deref(), scope)?;
+        let positions = scope.initial_particles(self.particles, shape, self.init_particles.as_deref())?;
         let draws = scope.random.stream("velocity_initialisation", 0);
         let mut velocities = ParticleStore::standard_normal(shape, draws, &mut scope.storage)?;
         velocities.scale(self.temperature.sqrt());

@@ -5,8 +5,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{DataFacts, Model, Random, Wanted};
+use ebipla_core::prelude::*;
+use ebipla_core::{DataFacts, Model, Random, Wanted};
 use serde_json::json;
 use tch::{Device, Kind};
 

@@ -1,7 +1,7 @@
 //! The closest baseline: posterior chains that start anew for every batch (Pang et al. 2020).
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{Clouds, PosteriorStep, Wanted};
+use ebipla_core::prelude::*;
+use ebipla_core::{Clouds, PosteriorStep, Wanted};
 
 use super::parameter_step::update_parameters;
 use super::posterior::StepUnit;
@@ -120,7 +120,7 @@ inventory::submit! { Registration::of::<Lebm>("lebm") }
 mod tests {
     use super::*;
     use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, all, all_close, numbers};
-    use ebipla_framework::Random;
+    use ebipla_core::Random;
     use tch::{Device, Kind};
 
     /// One iteration at temperature 0: two descents on φ from the start that the stream gives, then both losses.

@@ -1,7 +1,7 @@
 //! The step of the network parameters that the algorithms share.
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{Joint, Model, gradient};
+use ebipla_core::prelude::*;
+use ebipla_core::{Joint, Model, gradient};
 use tch::Kind;
 
 /// E[∇_α U] under the prior, and what is known of the energies there.

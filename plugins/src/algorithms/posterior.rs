@@ -1,7 +1,7 @@
 //! What algorithms with Langevin steps on the posterior share.
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{Joint, Model, Wanted};
+use ebipla_core::prelude::*;
+use ebipla_core::{Joint, Model, Wanted};
 
 /// What a posterior step size is measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,8 +1,8 @@
 //! Prior chains that start at the posterior's particles start where these are, not where they go next.
 #![allow(clippy::unwrap_used)]
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{PriorChains, PriorChainsSection, Start};
+use ebipla_core::prelude::*;
+use ebipla_core::{PriorChains, PriorChainsSection, Start};
 use serde_json::json;
 
 use super::ebipla::Ebipla;

@@ -1,8 +1,8 @@
 //! What the algorithms' tests share: a model small enough to work out by hand.
 #![allow(clippy::unwrap_used)]
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{
+use ebipla_core::prelude::*;
+use ebipla_core::{
     DataFacts, Indices, Method, Model, Optimizer, OptimizerConfig, PriorChains, PriorChainsSection, Random,
 };
 use tch::{Device, Kind};

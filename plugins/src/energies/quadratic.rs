@@ -1,6 +1,6 @@
 //! The energy of a Gaussian with unknown mean, whose every expectation is known.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::Kind;
 
 /// Gaussian prior with unknown mean: U(x) = ½‖x − a‖², for checks against closed forms.

@@ -1,6 +1,6 @@
 //! The generator that changes nothing.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 /// g(x) = x, without parameters: the latent space is the data space.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! One linear layer as generator.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use crate::linear_layer::LinearLayer;
 

@@ -1,7 +1,7 @@
 //! Lets a metric of samples see how they change when the prior chains run longer.
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::require_memory;
+use ebipla_core::prelude::*;
+use ebipla_core::require_memory;
 
 /// Chains this many times as long as the prior sampler's own; each length gives its own number. [times]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! Maximum mean discrepancy between the model's samples and held-out data.
 
-use ebipla_framework::Task;
-use ebipla_framework::prelude::*;
+use ebipla_core::Task;
+use ebipla_core::prelude::*;
 use tch::Kind;
 
 use super::chain_lengths::ChainLengths;
@@ -157,7 +157,7 @@ inventory::submit! { Registration::of::<Mmd>("mmd") }
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ebipla_framework::Random;
+    use ebipla_core::Random;
     use tch::Device;
 
     const N: i64 = 2000;

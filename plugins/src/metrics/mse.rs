@@ -1,7 +1,7 @@
 //! How well held-out data are reconstructed.
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{MapSearch, Task};
+use ebipla_core::prelude::*;
+use ebipla_core::{MapSearch, Task};
 use tch::{Device, Kind};
 
 /// Mean square error of held-out points, per coordinate, reconstructed from their most probable latents.
@@ -133,7 +133,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use ebipla_framework::{Model, Random};
+    use ebipla_core::{Model, Random};
 
     const SIGMA: f64 = 0.5;
 

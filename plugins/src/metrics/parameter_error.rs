@@ -1,7 +1,7 @@
 //! How far the parameters are from the maximum likelihood estimate, in a model where that is known.
 
-use ebipla_framework::Model;
-use ebipla_framework::prelude::*;
+use ebipla_core::Model;
+use ebipla_core::prelude::*;
 use tch::Kind;
 
 /// Squared distance ‖α − α*‖² to the maximum likelihood estimate, for energy `quadratic` with generator `identity`.

@@ -1,8 +1,8 @@
 //! Precision and recall of a model's samples: are they like data, and do they cover the data.
 
 use anyhow::ensure;
-use ebipla_framework::prelude::*;
-use ebipla_framework::{interruption_point, require_memory};
+use ebipla_core::prelude::*;
+use ebipla_core::{interruption_point, require_memory};
 use tch::{Device, Kind};
 
 use super::image_features::{Architecture, Images, Network, Selection, facts_of_comparison};

@@ -1,7 +1,7 @@
 //! Sliced Wasserstein distance between the model's samples and held-out data.
 
-use ebipla_framework::Task;
-use ebipla_framework::prelude::*;
+use ebipla_core::Task;
+use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
 use super::chain_lengths::ChainLengths;
@@ -149,7 +149,7 @@ mod tests {
     /// k = 4096, so five of those are 5.6 % of the square and 2.8 % of its root.
     #[test]
     fn a_shift_in_the_plane() {
-        let mut random = ebipla_framework::Random::new(5);
+        let mut random = ebipla_core::Random::new(5);
         let points = random.stream("points", 0).normal(&[300, 2], Device::Cpu);
         let directions = random.stream("directions", 0).normal(&[4096, 2], Device::Cpu);
         let moved = &points + Tensor::from_slice(&[0.6f32, 0.8]);

@@ -1,8 +1,8 @@
 //! Tests of chains that run in blocks with a fast energy: the same chains as without, whatever the number of threads.
 #![allow(clippy::unwrap_used)]
 
-use ebipla_framework::prelude::*;
-use ebipla_framework::{FrozenEnergy, Random};
+use ebipla_core::prelude::*;
+use ebipla_core::{FrozenEnergy, Random};
 use serde_json::{Value, json};
 use tch::{Device, Kind};
 
@@ -112,7 +112,7 @@ fn run(sampler: &dyn PriorSampler, energy: &dyn Energy, rows: i64) -> Chains {
     let mut random = Random::new(8);
     let mut draws = random.stream("chains", 0);
     let start = draws.normal(&[rows, 3], Device::Cpu);
-    sampler.sample_frozen(energy, start, &mut draws).unwrap()
+    ebipla_core::chains::run(sampler, energy, start, &mut draws).unwrap()
 }
 
 /// With the same noise, step by step. Each step rounds gradients of size 1 to about 1e-6 of themselves, and the smooth
@@ -206,7 +206,8 @@ fn the_stationary_law_is_the_same() {
         let mut random = Random::new(8);
         let start = Tensor::zeros([100_000, 1], (Kind::Float, Device::Cpu));
         let energy = FreezingBowl(Parameters::new());
-        let chains = sampler.sample_frozen(&energy, start, &mut random.stream("chains", 0));
+        let chains =
+            ebipla_core::chains::run(sampler.as_ref(), &energy, start, &mut random.stream("chains", 0));
         assert_moments(&chains.unwrap().last, variance);
     }
 }

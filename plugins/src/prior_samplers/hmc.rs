@@ -1,6 +1,6 @@
 //! Hamiltonian Monte Carlo.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use super::metropolis::{Metropolis, State, squared_norm};
 use super::statistics::statistics;
@@ -125,7 +125,7 @@ inventory::submit! { Registration::of::<Hmc>("hmc") }
 mod tests {
     use super::*;
     use crate::prior_samplers::testing::{assert_moments, end_of_many, gaussian, run, statistic};
-    use ebipla_framework::Random;
+    use ebipla_core::Random;
     use tch::{Device, Kind};
 
     /// With trajectories of one length.

@@ -1,6 +1,6 @@
 //! Overdamped Langevin chains without correction, for any rule that turns gradients into drifts.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use super::statistics::statistics;
 

@@ -1,6 +1,6 @@
 //! The Metropolis-adjusted Langevin algorithm.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use super::metropolis::{Metropolis, State, squared_norm};
 use super::statistics::statistics;

@@ -1,6 +1,6 @@
 //! The accept-or-reject step that MALA and HMC share.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
 /// Chains with what is known at their positions.

@@ -1,6 +1,6 @@
 //! The statistics that every sampler returns.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::Kind;
 
 /// Means over the chains: final energy, norm of the last gradient taken, and the distance from start to end.

@@ -1,6 +1,6 @@
 //! The tamed unadjusted Langevin algorithm, which survives steep energies.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use super::langevin::Langevin;
 

@@ -1,8 +1,8 @@
 //! What the samplers' tests share: a Gaussian target, and tolerances derived once.
 #![allow(clippy::unwrap_used)]
 
-use ebipla_framework::Random;
-use ebipla_framework::prelude::*;
+use ebipla_core::Random;
+use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
 /// Chains in a test of stationary moments.

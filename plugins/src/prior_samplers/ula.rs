@@ -1,6 +1,6 @@
 //! The unadjusted Langevin algorithm.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use super::langevin::Langevin;
 

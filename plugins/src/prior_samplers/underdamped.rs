@@ -1,6 +1,6 @@
 //! Underdamped (kinetic) Langevin chains with three integrators.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use super::statistics::statistics;
 use crate::kinetic::{Integrator, Kinetic, Phase};

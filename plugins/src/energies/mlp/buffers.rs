@@ -1,6 +1,6 @@
 //! Tensors that one gradient leaves to the next, since all of a chain's have the same sizes.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 /// Room for a pass of so many points through the hidden layers and back.
 pub struct Buffers {

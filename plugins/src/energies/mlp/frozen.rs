@@ -1,7 +1,7 @@
 //! A perceptron at fixed parameters, for the many evaluations of a chain on the CPU.
 
-use ebipla_framework::FrozenEnergy;
-use ebipla_framework::prelude::*;
+use ebipla_core::FrozenEnergy;
+use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
 use super::MlpEnergy;

@@ -8,8 +8,8 @@ mod tiles;
 use std::cell::{RefCell, RefMut};
 
 use buffers::Buffers;
-use ebipla_framework::FrozenEnergy;
-use ebipla_framework::prelude::*;
+use ebipla_core::FrozenEnergy;
+use ebipla_core::prelude::*;
 use tch::Kind;
 
 use crate::activation::{Activation, Nonlinearity, SLOPE};
@@ -215,7 +215,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use ebipla_framework::{Random, gradient};
+    use ebipla_core::{Random, gradient};
     use tch::Device;
 
     fn build(config: Mlp, latent_dim: i64) -> Box<dyn Energy> {

@@ -1,6 +1,6 @@
 //! How the weights of transposed convolutions start.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::Device;
 
 /// How weights start.
@@ -40,7 +40,7 @@ impl Initialisation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ebipla_framework::Random;
+    use ebipla_core::Random;
     use tch::Kind;
 
     const CHANNELS: [i64; 2] = [48, 32];

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 /// A transposed convolution. Without kernel, stride and padding it doubles the side of its images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ mod layer;
 mod network;
 mod presets;
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use self::initialisation::Initialisation;
 use self::layer::{ConvLayer, image_shape};

@@ -1,7 +1,7 @@
 //! The network that a list of transposed convolutions makes.
 
 use anyhow::{Context, bail, ensure};
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::Kind;
 
 use super::initialisation::Initialisation;

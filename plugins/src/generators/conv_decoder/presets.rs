@@ -1,6 +1,6 @@
 //! The generators that papers have used, by name: the same network with fixed layers.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use super::initialisation::Initialisation;
 use super::layer::ConvLayer;
@@ -172,7 +172,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use ebipla_framework::{DataFacts, Random};
+    use ebipla_core::{DataFacts, Random};
     use tch::Device;
 
     fn build<P: Plugin<Builds = dyn Generator>>(

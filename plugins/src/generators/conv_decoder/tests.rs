@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ebipla_framework::{DataFacts, Random, gradient};
+use ebipla_core::{DataFacts, Random, gradient};
 use tch::{Device, Kind};
 
 use super::*;

@@ -1,8 +1,8 @@
 //! The Fréchet distance between two Gaussians, d² = ‖μ₁ − μ₂‖² + tr(Σ₁ + Σ₂ − 2(Σ₁Σ₂)^½).
 
 use anyhow::Context;
-use ebipla_framework::interruption_point;
-use ebipla_framework::prelude::*;
+use ebipla_core::interruption_point;
+use ebipla_core::prelude::*;
 use tch::Kind;
 
 use super::moments::Moments;

@@ -10,7 +10,7 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use ebipla_framework::{cache_folder, prelude::*};
+use ebipla_core::{cache_folder, prelude::*};
 use sha2::{Digest, Sha256};
 
 use super::image_features::{

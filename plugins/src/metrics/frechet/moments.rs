@@ -1,6 +1,6 @@
 //! Mean and covariance of features that come in batches, so that memory does not grow with their number.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
 /// Mean and covariance, in double precision on the CPU.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, ensure};
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::Kind;
 use tempfile::NamedTempFile;
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Mutex;
 
-use ebipla_framework::{Chains, Model, Random};
+use ebipla_core::{Chains, Model, Random};
 use tch::{Device, Kind};
 use tempfile::TempDir;
 

@@ -1,7 +1,7 @@
 //! Hands a model's samples and training images to a network, a batch at a time, as the 8-bit images that they would be
 //! in files.
 
-use ebipla_framework::{Task, prelude::*};
+use ebipla_core::{Task, prelude::*};
 use tch::{Device, Kind};
 
 use super::Network;

@@ -3,7 +3,7 @@
 //! Quirks against the published Inception-v3: average pools do not count their padding, and the last block has a
 //! maximum pool. Batch normalisation is folded into the convolutions, since nothing is trained here.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
 use super::weights::{Weights, WeightsFile};

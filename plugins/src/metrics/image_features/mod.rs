@@ -11,7 +11,7 @@ pub use vgg16::Vgg16;
 pub use weights::{WeightsFile, hex};
 
 use anyhow::ensure;
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::Device;
 
 /// A network that turns 8-bit images into features.

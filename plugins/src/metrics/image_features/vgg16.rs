@@ -1,6 +1,6 @@
 //! VGG-16: features that cost a small part of Inception's, for distances between our own runs.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
 use super::weights::WeightsFile;

@@ -3,7 +3,7 @@
 //! A square matters only to the data points near its image under g. Each square carries those along, and its quarters
 //! choose among them, so that the work grows with the number of data points, not with its product with the grid.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use super::LogLikelihood;
 use super::grid::{AT_A_TIME, EDGE_SHARE, LIMIT, POINTS, ROW, Square, evaluate, nats_lost};

@@ -3,8 +3,8 @@
 //! The midpoint rule on an evenly spaced grid converges faster than any power of the spacing for smooth functions that
 //! fade before the grid ends: the error for a Gaussian of standard deviation s is 2 exp(−2π²s²/h²).
 
-use ebipla_framework::interruption_point;
-use ebipla_framework::prelude::*;
+use ebipla_core::interruption_point;
+use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
 /// Points in a row of a square.

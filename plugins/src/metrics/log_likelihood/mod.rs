@@ -11,7 +11,7 @@ mod normaliser;
 
 use std::f64::consts::PI;
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
 use evidence::Evidence;

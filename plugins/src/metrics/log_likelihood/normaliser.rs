@@ -1,6 +1,6 @@
 //! The integral of exp(−U) over the latent plane.
 
-use ebipla_framework::prelude::*;
+use ebipla_core::prelude::*;
 
 use super::LogLikelihood;
 use super::grid::{AT_A_TIME, EDGE_SHARE, LIMIT, POINTS, START, Square, evaluate, nats_lost};

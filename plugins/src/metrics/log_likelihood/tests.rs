@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use ebipla_framework::{DataFacts, Model, Random};
+use ebipla_core::{DataFacts, Model, Random};
 use serde_json::{Value, json};
 
 use super::*;
