@@ -288,7 +288,7 @@ impl Persistent for Particles {
     fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
         vec![
             ("particles", Slot::Clouds(&mut self.store)),
-            ("noise_applied", self.lazy_noise.slot()),
+            ("noise_applied", Slot::Tensor(self.lazy_noise.state())),
         ]
     }
 }

@@ -9,14 +9,15 @@ mod latent_variable_model;
 mod map_latents;
 mod optimizer;
 mod parameters;
+mod thawed;
 
 pub use energy::Energy;
 pub(crate) use energy::Interruptible;
 pub use frozen_energy::FrozenEnergy;
-pub(crate) use frozen_energy::Thawed;
 pub use generator::Generator;
 pub use gradient_count::GradientCount;
 pub use latent_variable_model::{Joint, Model, Wanted};
 pub use map_latents::{Located, MapSearch};
 pub use optimizer::{Averages, Method, Optimizer, OptimizerConfig};
 pub use parameters::Parameters;
+pub(crate) use thawed::Thawed;

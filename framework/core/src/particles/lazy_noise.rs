@@ -12,7 +12,7 @@
 use tch::{Device, Kind, Tensor};
 
 use crate::random::philox::{Philox, Sums};
-use crate::{Indices, Random, Slot, random};
+use crate::random::{self, Indices, Random};
 
 /// Halvings of the longest span, 2³² iterations, and its own increment.
 const MOST_TERMS: usize = 33;
@@ -63,9 +63,9 @@ impl LazyNoise {
         let _ = self.applied.index_fill_(0, indices.on_cpu(), now as i64);
     }
 
-    /// For a [`crate::Persistent`] that has lazy noise.
-    pub fn slot(&mut self) -> Slot<'_> {
-        Slot::Tensor(&mut self.applied)
+    /// What of it changes from step to step.
+    pub fn state(&mut self) -> &mut Tensor {
+        &mut self.applied
     }
 }
 
