@@ -155,7 +155,9 @@ fn every_signal_ends_with_a_checkpoint_and_a_second_one_at_once() {
     let scratch = Scratch::with_small();
     let slow = [
         "--set",
-        "prior_sampler.steps=100000000",
+        "prior_sampler.steps=1000000",
+        "--set",
+        "energy.hidden=1024",
         "--set",
         "record.checkpoint.every=1",
     ];

@@ -10,6 +10,7 @@ use crate::run::{Experiment, report_step_sizes, round_trip, untrained};
 
 pub fn check(program: &Program, arguments: &CheckArguments) -> anyhow::Result<()> {
     let recipe = program.recipe(&arguments.recipe)?;
+    recipe.log_warnings();
     let name = recipe.name.clone();
     let build = || Experiment::build(recipe.clone(), &program.registry, Purpose::Trial, Path::new(""));
     let mut experiment = build()?;

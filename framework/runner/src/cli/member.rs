@@ -60,6 +60,7 @@ pub fn member(program: &Program, arguments: &MemberArguments) -> anyhow::Result<
 fn train(program: &Program, folder: &RunFolder) -> anyhow::Result<Outcome> {
     let path = folder.path();
     let recipe = Recipe::load_resolved(&path.join("recipe.yaml"), &program.registry)?;
+    recipe.log_warnings();
     let purpose = match last_checkpoint(path) {
         Ok(_) => Purpose::Restore,
         Err(_) => Purpose::Start,

@@ -13,6 +13,7 @@ use crate::{Recipe, RecipeError};
 
 pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let recipe = program.recipe(&arguments.recipe)?;
+    recipe.log_warnings();
     let earlier = earlier_run(program, arguments, &recipe)?;
     // A run that was killed early may have nothing yet to restore.
     let purpose = match earlier.as_deref().map(last_checkpoint) {

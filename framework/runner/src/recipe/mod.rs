@@ -41,7 +41,7 @@ pub struct Recipe {
     pub values: Map<String, Value>,
     origins: Vec<(String, Origin)>,
     /// Values that were given and have no effect.
-    pub warnings: Vec<Problem>,
+    warnings: Vec<Problem>,
     pub run: RunSection,
     pub decoder: DecoderSection,
     pub prior_chains: PriorChainsSection,
@@ -77,6 +77,13 @@ impl Recipe {
     pub fn load_resolved(path: &Path, registry: &Registry) -> Result<Self, RecipeError> {
         let layers = compose::layers(path, &[], &[], &RecipeFolders::default())?;
         validate::resolve(path, layers, registry)
+    }
+
+    /// Warns of values that were given and have no effect.
+    pub fn log_warnings(&self) {
+        for warning in &self.warnings {
+            tracing::warn!("{warning}");
+        }
     }
 
     /// The plugin of a section, with its options (without the name); `None` if the recipe leaves the section out.

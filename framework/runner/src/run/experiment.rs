@@ -49,9 +49,6 @@ impl Experiment {
     /// The disk of the folder `out` takes what is too much for memory.
     pub fn build(recipe: Recipe, registry: &Registry, purpose: Purpose, out: &Path) -> anyhow::Result<Self> {
         let best = best(&recipe, registry)?;
-        for warning in &recipe.warnings {
-            tracing::warn!("{warning}");
-        }
         let mut setup = Setup::build(recipe, registry, purpose, out)?;
         let Setup {
             recipe,
