@@ -1,4 +1,4 @@
-//! Lets the binaries and tests of this package find libtorch at run time.
+//! Lets this package's binaries and tests find libtorch at run time.
 
 fn main() {
     if let Ok(libtorch) = std::env::var("DEP_EBIPLA_LIBTORCH_LIB") {

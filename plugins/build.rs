@@ -1,4 +1,4 @@
-//! Lets the binaries and tests of this package find libtorch at run time, and lists the recipes to build in.
+//! Lets this package's binaries and tests find libtorch at run time, and lists the recipes to embed.
 
 use std::fs;
 use std::io;

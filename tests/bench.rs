@@ -1,4 +1,4 @@
-//! The bench runs and says what it compared. How fast anything is, no test asserts.
+//! `runner bench` runs and reports what it compared. No test asserts speed.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -8,7 +8,7 @@ use support::Scratch;
 use support::skip::skip;
 
 #[test]
-fn chains_are_held_against_matrix_products() {
+fn chains_are_compared_with_matrix_products() {
     let outcome = Scratch::new().runner(&["bench", "chains", "--rounds", "1", "--threads", "1", "--json"]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let found = outcome.json();
@@ -39,7 +39,7 @@ fn chains_are_held_against_matrix_products() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn refuses_what_cannot_be_measured() {
     let scratch = Scratch::new();
     scratch
         .runner(&["bench", "chians"])
@@ -49,7 +49,7 @@ fn what_cannot_be_measured_is_refused() {
         .refused(&["tpu", "cuda:i"]);
     let packages = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(".deps/bench");
     if packages.exists() {
-        skip("PyTorch and JAX are installed, and so the bench does not ask for them");
+        skip("PyTorch and JAX are installed, so the bench does not ask for them");
         return;
     }
     scratch

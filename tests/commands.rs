@@ -1,4 +1,4 @@
-//! What can be done with a trained run: samples, reconstructions, interpolations, scores, compositions.
+//! Commands on a trained run: samples, reconstructions, interpolations, scores, compositions.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 use support::{Scratch, data};
 
-/// A number of bytes at the start of a PNG file say how wide and high it is.
+/// Width and height of a PNG file, from the bytes at its start.
 fn png_size(path: &Path) -> (u32, u32) {
     let png = fs::read(path).unwrap();
     assert_eq!(png[..8], [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -71,7 +71,7 @@ impl Trained {
         ])
     }
 
-    /// Runs `command RUN_DIR arguments`, which must succeed, and returns what it printed.
+    /// Runs `command RUN_DIR arguments`, which must succeed, and returns its output.
     #[track_caller]
     fn run(&self, command: &str, arguments: &[&str]) -> String {
         let outcome = self
@@ -81,7 +81,7 @@ impl Trained {
         outcome.stdout
     }
 
-    /// The same with a command line that is wrong.
+    /// The same with an invalid command line.
     #[track_caller]
     fn refuses(&self, command: &str, arguments: &[&str], words: &[&str]) {
         let before = self.scratch.entries();
@@ -114,7 +114,7 @@ fn gaussian_in(scratch: &Scratch, start: &str, dim: u32) -> String {
 }
 
 #[test]
-fn samples_come_in_every_format_and_are_the_same() {
+fn samples_are_equal_in_every_format() {
     let run = Trained::points();
     let said = run.run("sample", &["--n", "100", "--out", "s.png"]);
     assert!(said.contains("100 samples: s.png"), "{said}");
@@ -139,9 +139,9 @@ fn samples_come_in_every_format_and_are_the_same() {
     }
 }
 
-/// Without noise the samples of a generator that changes nothing are their latents; with noise they are not.
+/// Without noise the samples of an identity generator are their latents; with noise they are not.
 #[test]
-fn the_noise_of_the_decoder_is_a_choice() {
+fn decoder_noise_is_optional() {
     let run = Trained::gaussian("0.0");
     for (decoding, same) in [("mean", true), ("noisy", false), ("auto", false)] {
         run.run("sample", &["--out", "s.h5", "--latents", "--decoding", decoding]);
@@ -153,7 +153,7 @@ fn the_noise_of_the_decoder_is_a_choice() {
 /// The product of N(2, I) and N(−1, I)^½ has precision 1.5 and mean (2 − 0.5)/1.5 = 1 in each coordinate.
 ///
 /// 4000 chains of two coordinates: the mean has standard error √(1/1.5/8000) = 0.0091, the variance √(2/8000)/1.5 =
-/// 0.0105. HMC from N(0, I) forgets its start in far less than 60 trajectories, and has no bias.
+/// 0.0105. HMC from N(0, I) forgets its start in far fewer than 60 trajectories, and has no bias.
 #[test]
 fn a_composition_of_gaussians_is_their_product() {
     let scratch = Scratch::with_small();
@@ -193,7 +193,7 @@ fn a_composition_of_gaussians_is_their_product() {
 }
 
 #[test]
-fn what_cannot_be_composed_is_refused() {
+fn refuses_incompatible_compositions() {
     let scratch = Scratch::with_small();
     let [a, b] = [2, 3].map(|dim| gaussian_in(&scratch, "0.0", dim));
     let compose = |more: &[&str]| scratch.runner(&[&["compose"], more, &["--out", "x.png"]].concat());
@@ -225,14 +225,14 @@ fn held_out_points_are_reconstructed_from_map_latents() {
     assert_eq!((&data.0[..], &latents.0[..]), (&[50, 2][..], &[50, 1, 2][..]));
     assert_eq!(made.1, latents.1);
     for (y, x) in data.1.iter().zip(&made.1) {
-        assert!((y / 1.04 - x).abs() < 0.01, "{x} for {y}");
+        assert!((y / 1.04 - x).abs() < 0.01, "{x}, expected {y}");
     }
     let mean = |numbers: Vec<f64>| numbers.iter().sum::<f64>() / numbers.len() as f64;
     let square = mean(data.1.iter().map(|y| f64::from(y * y)).collect());
     let expected = (0.04f64 / 1.04).powi(2) * square;
     let line = said.lines().find_map(|line| line.strip_prefix("mse ")).unwrap();
     let mse: f64 = line.parse().unwrap();
-    assert!((mse / expected - 1.0).abs() < 0.1, "{mse} for {expected}");
+    assert!((mse / expected - 1.0).abs() < 0.1, "{mse}, expected {expected}");
 
     run.run("reconstruct", &["--out", "r.npy"]);
     assert_eq!(read_npy(&run.path("r.npy")).0, [16, 2]);
@@ -240,7 +240,7 @@ fn held_out_points_are_reconstructed_from_map_latents() {
     assert_eq!(png_size(&run.path("r.png")), (1120, 560));
 }
 
-/// The generator changes nothing: the reconstruction of a point is the mean of its particles.
+/// With an identity generator, the reconstruction of a point is the mean of its particles.
 #[test]
 fn training_points_are_reconstructed_from_their_particles() {
     let run = Trained::gaussian("0.0");
@@ -254,7 +254,7 @@ fn training_points_are_reconstructed_from_their_particles() {
     for (i, made) in made.iter().enumerate() {
         let first = 4 * (i / 2) + i % 2;
         let mean = (particles[first] + particles[first + 2]) / 2.0;
-        assert!((made - mean).abs() < 1e-6, "{made} for {mean}");
+        assert!((made - mean).abs() < 1e-6, "{made}, expected {mean}");
     }
 
     let without = Trained::new(&["--set", "algorithm.name=lebm"]);
@@ -360,10 +360,10 @@ fn wrong_command_lines_are_refused_before_anything_is_written() {
     scratch.runner(&["eval", "nowhere"]).refused(&["no run folder"]);
 }
 
-/// In the Gaussian model of σ = 0.2, φ at the MAP latent of y is ‖y‖²/(2(1 + σ²)): the further out, the higher.
+/// In the Gaussian model of σ = 0.2, φ at the MAP latent of y is ‖y‖²/(2(1 + σ²)): it increases with the distance.
 ///
-/// Data from N(0, I) against N(4·1, 0.1²I), whose points all lie further out than 5: with probability
-/// exp(−5²/2) < 4e-6 one of 50 normal points does.
+/// Data from N(0, I) against N(4·1, 0.1²I), whose points all lie farther out than 5: one of 50 normal points does so
+/// with probability exp(−5²/2) < 4e-6.
 #[test]
 fn far_points_score_higher() {
     let run = Trained::gaussian("0.0");
@@ -404,11 +404,11 @@ fn far_points_score_higher() {
         let numbers: Vec<f32> = line.split(',').skip(3).map(|n| n.parse().unwrap()).collect();
         let phi = (y[0] * y[0] + y[1] * y[1]) / 2.08;
         assert!((numbers[0] + numbers[1] - numbers[2]).abs() < 1e-3);
-        assert!((numbers[2] - phi).abs() < 0.01, "{line} for {phi}");
+        assert!((numbers[2] - phi).abs() < 0.01, "{line}, expected {phi}");
     }
 }
 
-/// 45 images with the labels 0 to 9 in turn, the nines of which were not trained on.
+/// 45 images with the labels 0 to 9 in turn; the nines were excluded from training.
 #[test]
 fn held_out_labels_are_anomalies() {
     let scratch = Scratch::with_small();
@@ -484,7 +484,7 @@ fn scores_at_posterior_means_are_near_those_at_map_latents() {
         summary["scores"]["energy"]["normal"]["mean"].as_f64().unwrap()
     };
     let (map, posterior) = (score("map"), score("posterior"));
-    // 1000 steps of 0.1σ² average to a standard deviation of √(2/100)σ ≈ 0.03 in x, on energies of about 1.
+    // 1000 steps of 0.1σ² average to a standard deviation of √(2/100)σ ≈ 0.03 in x, for energies of about 1.
     assert!((map - posterior).abs() < 0.1, "{map} and {posterior}");
     assert_ne!(map, posterior);
     assert!(run.path("map/scores.csv").is_file());
@@ -502,13 +502,13 @@ fn the_mean_square_error_is_a_metric() {
     let all = mse(&["--set", "evaluate.metrics.mse.steps=300"]);
     // (σ²/(1 + σ²))²·E y² with E y² = 1 ± 5·√(2/100).
     let expected = (0.04f64 / 1.04).powi(2);
-    assert!((all / expected - 1.0).abs() < 0.75, "{all} for {expected}");
+    assert!((all / expected - 1.0).abs() < 0.75, "{all}, expected {expected}");
     let some = mse(&["--set", "evaluate.metrics.mse={points: 10, steps: 300}"]);
     assert!(some != all && (some / expected - 1.0).abs() < 2.0, "{some}");
 }
 
 #[test]
-fn averages_are_used_where_a_run_keeps_them() {
+fn averages_are_used_if_a_run_keeps_them() {
     let run = Trained::new(&["--set", "optimizer.energy={average: 0.5, lr: 0.05}"]);
     run.run("sample", &["--out", "average.npy"]);
     run.run(
@@ -547,7 +547,7 @@ fn images_are_shown_in_grids() {
     assert_eq!(png_size(&run.path("c.png")), (cells(2), cells(2)));
 }
 
-/// MAP latents from a run of images, the mean square error of which `reconstruct` and the metric agree on.
+/// MAP latents from a run on images: `reconstruct` and the metric agree on their mean square error.
 #[test]
 fn reconstruct_and_the_metric_measure_the_same() {
     let run = Trained::images();
@@ -562,6 +562,6 @@ fn reconstruct_and_the_metric_measure_the_same() {
     let measured = serde_json::from_str::<Value>(&said).unwrap()["mse"]
         .as_f64()
         .unwrap();
-    // From other random starts the search ends at other points that are about as good.
+    // From other random starts the search ends at other points of similar quality.
     assert!((shown / measured - 1.0).abs() < 0.1, "{shown} and {measured}");
 }

@@ -1,4 +1,4 @@
-//! What every registered plugin must do: document itself, refuse unknown options, build from its defaults.
+//! Requirements on every registered plugin: documents itself, refuses unknown options, builds from its defaults.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -22,7 +22,7 @@ fn every_plugin_documents_itself() {
         let name = format!("{} `{}`", plugin.kind, plugin.name);
         assert!(
             plugin.summary().ends_with('.'),
-            "{name}: the summary is no sentence: {}",
+            "{name}: the summary is not a sentence: {}",
             plugin.summary()
         );
         documented(&name, &plugin.options());
@@ -49,7 +49,7 @@ fn documented(owner: &str, options: &[OptionSpec]) {
     }
 }
 
-/// Seeds may be any integer; notes that a user makes up are no options.
+/// Seeds may be any integer; user-defined notes are not options.
 #[test]
 fn every_number_has_bounds_and_every_condition_an_option() {
     for plugin in plugins() {
@@ -65,7 +65,7 @@ fn bounded(owner: &str, options: &[OptionSpec]) {
             let known = options.iter().any(|other| other.name == condition.option());
             assert!(
                 known,
-                "{owner}: `{}` counts {condition}, which is no option",
+                "{owner}: `{}` counts {condition}, which is not an option",
                 option.name
             );
         }
@@ -73,7 +73,7 @@ fn bounded(owner: &str, options: &[OptionSpec]) {
     }
 }
 
-/// Numbers as far out as their ranges allow.
+/// Numbers at the ends of their ranges.
 fn extremes(kind: &OptionType) -> Vec<f64> {
     let OptionType::Number(range) = kind.inner() else {
         return Vec::new();
@@ -83,7 +83,7 @@ fn extremes(kind: &OptionType) -> Vec<f64> {
     low.into_iter().chain(high).collect()
 }
 
-/// What comes out need not be finite, but it is said in our words.
+/// The results need not be finite, but errors are reported in our own words.
 #[test]
 fn numbers_at_the_ends_of_their_ranges_break_nothing() {
     for plugin in plugins_that_build() {
@@ -124,13 +124,13 @@ fn scratch_for(plugin: &Registration) -> Scratch {
     scratch
 }
 
-/// Data sets that are made up say how large they are.
+/// Synthetic data sets have an option for their size.
 fn reads_files(plugin: &Registration) -> bool {
     plugin.kind == Kind::Dataset && plugin.options().iter().all(|option| option.name != "size")
 }
 
-/// Options that set a plugin of this kind in the small recipe, with all 40 points in a batch, since some algorithms
-/// take nothing less. Metrics get a Gaussian model, about which even those that need a closed form know all.
+/// Options that select a plugin of this kind in the small recipe, with all 40 points in a batch, as some algorithms
+/// require. Metrics get a Gaussian model, which satisfies even those that need a closed form.
 fn choose(plugin: &Registration) -> Vec<String> {
     let chosen = match plugin.kind {
         Kind::Metric => format!("evaluate.metrics.{}={{}}", plugin.name),
@@ -151,7 +151,7 @@ fn choose(plugin: &Registration) -> Vec<String> {
     overrides
 }
 
-/// Images that an image generator makes, and a width with which that does not take long.
+/// Images for an image generator, and a width that keeps it fast.
 fn images_for(generator: &str) -> Vec<String> {
     let (channels, side) = match generator {
         "conv_decoder" => return vec![images(3, 32)],
@@ -168,7 +168,7 @@ fn images(channels: u32, side: u32) -> String {
     format!("dataset={{name: blobs, size: 40, channels: {channels}, image_size: {side}}}")
 }
 
-/// Metrics of images, which take weights that a user has to supply.
+/// Metrics of images, whose weights a user must supply.
 const WITH_WEIGHTS: [&str; 4] = ["fid", "frechet_inception", "frechet_vgg16", "precision_recall"];
 
 /// Every plugin that needs nothing but its defaults.
@@ -200,7 +200,7 @@ fn every_plugin_builds_from_its_defaults_and_takes_a_step() {
 }
 
 #[test]
-fn a_metric_without_its_weights_says_what_to_supply() {
+fn a_metric_without_weights_reports_what_to_supply() {
     for name in WITH_WEIGHTS {
         let scratch = Scratch::with_small();
         let metric = format!("evaluate.metrics.{name}={{}}");

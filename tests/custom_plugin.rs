@@ -56,9 +56,9 @@ fn call(program: &Path, scratch: &Scratch, arguments: &[&str]) -> Outcome {
     Outcome::of(command.output().unwrap())
 }
 
-/// One test, since all of it shares one build.
+/// One test, since all parts share one build.
 #[test]
-fn a_plugin_from_outside() {
+fn a_plugin_from_another_crate() {
     let scratch = Scratch::with_small();
 
     let programs = build(&scratch, &["clash"]);
@@ -100,8 +100,8 @@ fn a_plugin_from_outside() {
     let provenance: Value = serde_json::from_str(&provenance).unwrap();
     assert_eq!(provenance["program"], "custom-sampler");
     assert_eq!(provenance["versions"]["runner"], "0.1.0");
-    assert!(provenance["git"].is_null(), "it lies in no repository");
-    // Neither the working folder nor the crate has recipes; some that are built in extend others.
+    assert!(provenance["git"].is_null(), "it is outside any repository");
+    // Neither the working folder nor the crate has recipes; some of the embedded ones extend others.
     for recipe in ["quickstart", "swiss_roll_hmc.yaml"] {
         let shown = call(&runner, &scratch, &["show", "--recipe", recipe, "--json"]).json();
         let origin = shown["origins"]["dataset.name"].as_str().unwrap().to_owned();
@@ -127,7 +127,7 @@ fn mistakes_are_noticed(faulty: &Path, scratch: &Scratch) {
             .collect();
         call(faulty, scratch, &arguments)
     };
-    // What is right is not complained about: a network may keep its own handles.
+    // Correct plugins raise no complaint: a network may keep its own handles.
     for right in ["energy={name: mlp, hidden: 8}", "energy={name: stiffness}"] {
         let found = check(&[right]);
         assert_eq!(found.code, 0, "{}", found.stderr);
@@ -198,7 +198,7 @@ fn the_documentation_shows_the_example() {
     assert_eq!(shown, example);
 }
 
-/// What a trait has no default for is what the page tells authors to implement.
+/// The page tells authors to implement every trait method that has no default.
 #[test]
 fn the_documentation_lists_every_required_method() {
     let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).unwrap();

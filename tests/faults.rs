@@ -1,4 +1,4 @@
-//! A disk that is full, read-only or gone costs a run no more than the steps since its last checkpoint.
+//! A disk that is full, read-only or gone costs a run at most the steps since its last checkpoint.
 #![allow(clippy::unwrap_used)]
 
 #[path = "support/small_disk.rs"]
@@ -12,7 +12,7 @@ use std::time::Duration;
 use small_disk::SmallDisk;
 use support::{ENDLESS, Scratch, metrics};
 
-/// Enough steps for something to happen in between, and something to write after each of them.
+/// Enough steps for something to happen in between, with something to write after each of them.
 const OPTIONS: [&str; 8] = [
     "--set",
     "run.epochs=100",
@@ -28,8 +28,8 @@ fn arguments<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["--recipe", "small.yaml", "--out", out], &OPTIONS[..], more].concat()
 }
 
-/// The run resumed from what is in `out` ends like one that was never disturbed.
-fn resumes_as_if_nothing_had_happened(scratch: &Scratch, out: &str) {
+/// Checks that the run resumed from `out` ends like an undisturbed one.
+fn resumes_like_an_undisturbed_run(scratch: &Scratch, out: &str) {
     let resumed = scratch.runner(&arguments(out, &["--resume"]));
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     let whole = scratch.runner(&arguments("whole", &[]));
@@ -41,7 +41,7 @@ fn resumes_as_if_nothing_had_happened(scratch: &Scratch, out: &str) {
     }
 }
 
-/// Every dump that has its final name can be read.
+/// Checks that every dump with its final name can be read.
 fn no_dump_is_cut_short(scratch: &Scratch, run: &Path) {
     let dumps = scratch
         .runner(&["particles", run.to_str().unwrap(), "--json"])
@@ -50,9 +50,9 @@ fn no_dump_is_cut_short(scratch: &Scratch, run: &Path) {
 }
 
 #[test]
-fn a_full_disk_is_named_and_the_last_checkpoint_stays() {
+fn a_full_disk_is_reported_and_the_last_checkpoint_stays() {
     let scratch = Scratch::with_small();
-    // A checkpoint takes some 30 KiB and a dump 10: some steps fit, 60 do not.
+    // A checkpoint takes about 30 KiB and a dump 10: some steps fit, 60 do not.
     let Some(disk) = SmallDisk::mount(scratch.path(), 400) else {
         return;
     };
@@ -64,21 +64,25 @@ fn a_full_disk_is_named_and_the_last_checkpoint_stays() {
         "{}",
         full.stderr
     );
-    assert!(full.stderr.contains(out), "it says where: {}", full.stderr);
+    assert!(
+        full.stderr.contains(out),
+        "the folder is missing: {}",
+        full.stderr
+    );
     let run = only_run(disk.path());
     assert!(metrics_lines(&run) >= 2, "some steps were taken");
     no_dump_is_cut_short(&scratch, &run);
 
-    // Still full: it says so again, and loses nothing.
+    // Still full: the error is the same, and nothing is lost.
     let again = scratch.runner(&arguments(out, &["--resume"]));
     assert_eq!(again.code, 1, "{}", again.stderr);
     disk.remount("size=16m");
-    resumes_as_if_nothing_had_happened(&scratch, out);
+    resumes_like_an_undisturbed_run(&scratch, out);
 }
 
-/// Linux makes no disk read-only on which a file is being written: it happens between two parts of a run.
+/// Linux makes no disk read-only while a file on it is being written: this happens between two parts of a run.
 #[test]
-fn a_disk_that_became_read_only_is_named_and_the_last_checkpoint_stays() {
+fn a_disk_that_became_read_only_is_reported_and_the_last_checkpoint_stays() {
     let scratch = Scratch::with_small();
     let Some(disk) = SmallDisk::mount(scratch.path(), 16 << 10) else {
         return;
@@ -96,11 +100,11 @@ fn a_disk_that_became_read_only_is_named_and_the_last_checkpoint_stays() {
     }
     disk.remount("rw");
     no_dump_is_cut_short(&scratch, &only_run(disk.path()));
-    resumes_as_if_nothing_had_happened(&scratch, out);
+    resumes_like_an_undisturbed_run(&scratch, out);
 }
 
 #[test]
-fn where_nothing_can_be_written_a_run_does_not_start() {
+fn a_run_does_not_start_in_a_read_only_folder() {
     let scratch = Scratch::with_small();
     for out in ["/proc/runs", "small.yaml/runs"] {
         let refused = scratch.runner(&arguments(out, &[]));
@@ -110,7 +114,7 @@ fn where_nothing_can_be_written_a_run_does_not_start() {
 }
 
 #[test]
-fn a_folder_that_vanishes_is_named_and_not_made_again() {
+fn a_folder_that_vanishes_is_reported_and_not_recreated() {
     let scratch = Scratch::with_small();
     let mut child = scratch.start(&endless("runs"));
     let out = scratch.path().join("runs");
@@ -121,13 +125,13 @@ fn a_folder_that_vanishes_is_named_and_not_made_again() {
     assert_eq!(stopped.code, 1, "{}", stopped.stderr);
     let name = run.file_name().unwrap().to_str().unwrap();
     assert!(stopped.stderr.contains(name), "{}", stopped.stderr);
-    // At most what the step at that moment was writing.
+    // At most what the current step was writing.
     assert!(!run.join("recipe.yaml").exists());
     assert!(scratch.path().join("elsewhere/metrics.jsonl").exists());
 }
 
 #[test]
-fn every_signal_ends_with_a_checkpoint_and_a_second_one_at_once() {
+fn a_signal_ends_a_run_with_a_checkpoint_and_a_second_one_immediately() {
     for signal in ["-INT", "-TERM", "-USR2"] {
         let scratch = Scratch::with_small();
         let mut child = scratch.start(&endless("runs"));
@@ -151,7 +155,7 @@ fn every_signal_ends_with_a_checkpoint_and_a_second_one_at_once() {
             resumed.stderr
         );
     }
-    // A step of many seconds does not keep the second signal waiting.
+    // A step of many seconds does not delay the second signal.
     let scratch = Scratch::with_small();
     let slow = [
         "--set",
@@ -166,7 +170,7 @@ fn every_signal_ends_with_a_checkpoint_and_a_second_one_at_once() {
         let run = only_run_or_none(&scratch.path().join("runs"));
         run.is_some_and(|run| run.join("metrics.jsonl").exists())
     });
-    // A signal that comes before the one before it has been heard is lost; that a step ends is what must not happen.
+    // A signal sent before the previous one was handled is lost; but the step must not end.
     while child.is_running() {
         child.send("-INT");
         std::thread::sleep(Duration::from_millis(20));
@@ -197,7 +201,7 @@ fn metrics_lines(run: &Path) -> usize {
     fs::read_to_string(run.join("metrics.jsonl")).map_or(0, |text| text.lines().count())
 }
 
-/// How many steps the run in `out` has recorded.
+/// Number of steps that the run in `out` has recorded.
 fn steps(out: &Path) -> usize {
     only_run_or_none(out).map_or(0, |run| metrics_lines(&run))
 }

@@ -1,4 +1,4 @@
-//! `runner fetch`: what it refuses, what has to be done by hand, and that it does not believe a mirror.
+//! `runner fetch`: refusals, instructions for manual downloads, and verification of mirrors.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -8,7 +8,7 @@ use std::fs;
 use support::Scratch;
 
 #[test]
-fn an_unknown_data_set_is_refused_with_those_that_are_known() {
+fn an_unknown_data_set_is_refused_with_a_list_of_known_ones() {
     let outcome = Scratch::new().runner(&["fetch", "minst"]);
     outcome.refused(&[
         "`minst`",
@@ -18,7 +18,7 @@ fn an_unknown_data_set_is_refused_with_those_that_are_known() {
 }
 
 #[test]
-fn what_has_a_licence_says_what_to_get_and_where_to_put_it() {
+fn licensed_data_sets_print_instructions() {
     for (name, place) in [
         ("celeba", "data/celeba/img_align_celeba/000001.jpg"),
         ("celeba_hq", "data/celeba_hq/CelebA-HQ-img/0.jpg"),
@@ -40,7 +40,7 @@ fn what_has_a_licence_says_what_to_get_and_where_to_put_it() {
 }
 
 #[test]
-fn a_mirror_with_other_files_is_not_believed() {
+fn a_mirror_with_other_files_is_rejected() {
     let scratch = Scratch::new();
     scratch.write("mirror/train-images-idx3-ubyte.gz", "something else");
     let outcome = scratch.runner(&["fetch", "mnist", "--from", "mirror"]);
@@ -53,7 +53,7 @@ fn a_mirror_with_other_files_is_not_believed() {
         assert!(outcome.stderr.contains(word), "{}", outcome.stderr);
     }
     assert_eq!(scratch.entries(), ["mirror"], "it leaves no empty folders");
-    // What was there before stays.
+    // Existing files stay.
     fs::create_dir(scratch.path().join("data")).unwrap();
     scratch.runner(&["fetch", "mnist", "--from", "mirror"]);
     assert_eq!(fs::read_dir(scratch.path().join("data")).unwrap().count(), 0);
@@ -70,7 +70,7 @@ fn a_mirror_with_other_files_is_not_believed() {
 }
 
 #[test]
-fn a_run_without_its_files_says_how_to_get_them() {
+fn a_run_without_its_files_reports_how_to_get_them() {
     let scratch = Scratch::with_small();
     let outcome = scratch.runner(&["check", "--recipe", "small.yaml", "--set", "dataset.name=svhn"]);
     outcome.refused(&["data/svhn/train_32x32.mat is missing", "runner fetch svhn"]);

@@ -1,4 +1,4 @@
-//! Recipes with any damage are read or refused with a reason, and nothing worse.
+//! Damaged recipes are either read or refused with a reason.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -30,7 +30,7 @@ fn fuzz_recipes() {
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes"),
         folder.path(),
     );
-    // One that extends others, and one that says everything itself.
+    // One that extends others, and one that is complete in itself.
     for name in ["swiss_roll_hmc.yaml", "quickstart.yaml"] {
         let path = folder.path().join(name);
         let whole = fs::read(&path).unwrap();
@@ -44,7 +44,7 @@ fn fuzz_recipes() {
                 Err(error) => {
                     refused += 1;
                     let text = error.to_string();
-                    assert!(text.contains(name), "it names the file: {text}");
+                    assert!(text.contains(name), "the file is not named: {text}");
                 }
             }
         });

@@ -1,4 +1,4 @@
-//! Metrics of images through the real program, with weights that are not part of this repository.
+//! Metrics of images in the real program, with weights that are not part of this repository.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -16,15 +16,15 @@ fn vgg16() -> Option<PathBuf> {
     let folder = std::env::var_os("EBIPLA_SHARED").map_or(beside, PathBuf::from);
     let path = folder.join("data/weights/vgg16_imagenet_f16.safetensors");
     if !path.exists() {
-        skip(&format!("there is no {}", path.display()));
+        skip(&format!("{} is missing", path.display()));
         return None;
     }
     Some(path)
 }
 
-/// Of an untrained model of grey images: the numbers come out the same again, with all that they depend on beside them.
+/// For an untrained model of grey images, the numbers are reproducible and come with everything that they depend on.
 #[test]
-fn numbers_come_with_their_facts_and_come_again() {
+fn numbers_come_with_their_facts_and_are_reproducible() {
     let Some(weights) = vgg16() else {
         return;
     };
@@ -75,11 +75,11 @@ fn numbers_come_with_their_facts_and_come_again() {
     ] {
         assert_eq!(again[name], evaluation[name], "{name}");
     }
-    let told = scratch.runner_with_env(&["eval", folder, "--metrics", "frechet_vgg16"], &environment);
+    let printed = scratch.runner_with_env(&["eval", folder, "--metrics", "frechet_vgg16"], &environment);
     assert!(
-        told.stdout.contains("    sampler: name ula, steps 3,"),
+        printed.stdout.contains("    sampler: name ula, steps 3,"),
         "{}",
-        told.stdout
+        printed.stdout
     );
     let refused = scratch.runner_with_env(&["eval", folder, "--metrics", "fid"], &environment);
     refused.refused(&["EBIPLA_INCEPTION"]);

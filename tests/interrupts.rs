@@ -1,6 +1,6 @@
-//! Signals end whatever takes long, and what was interrupted is done again on resume, as if nothing had happened.
+//! Signals end every long operation, and interrupted operations are repeated on resume, as in an uninterrupted run.
 //!
-//! What is interrupted would take days, so that no test depends on when its signal arrives.
+//! The interrupted operations would take days, so that no test depends on when its signal arrives.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn wait(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(start.elapsed() < PATIENCE, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -37,7 +37,7 @@ fn start(scratch: &Scratch, arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Sends SIGINT as soon as the program listens and `ready`, and returns what came of it.
+/// Sends SIGINT once the program listens and `ready` holds, and returns its outcome.
 fn interrupt(mut child: Child, ready: impl Fn() -> bool) -> Outcome {
     let status = PathBuf::from(format!("/proc/{}/status", child.id()));
     let listens = || {
@@ -48,7 +48,7 @@ fn interrupt(mut child: Child, ready: impl Fn() -> bool) -> Outcome {
     };
     let id = child.id().to_string();
     let mut ended = || child.try_wait().unwrap().is_some();
-    wait("a program that listens", || ended() || (listens() && ready()));
+    wait("the program to listen", || ended() || (listens() && ready()));
     if !ended() {
         let sent = Command::new("kill").args(["-INT", &id]).status();
         assert!(sent.unwrap().success());
@@ -97,8 +97,8 @@ const DAYS_OF_CHAINS: [&str; 4] = [
     "evaluation_sampler.steps=1000000",
 ];
 
-/// Interrupts a run after `step` steps with `slow` records, and again where they are `slow` after resuming; then goes on
-/// with quick ones. The end must be that of a run that nobody has interrupted.
+/// Interrupts a run after `step` steps with `slow` records, and again where they are `slow` after resuming; then
+/// continues with quick ones. The result must equal that of an uninterrupted run.
 fn interrupted_after(step: u64, more: &[&str], slow: &[&str], due: &[&str]) {
     let scratch = Scratch::with_small();
     let common = [&["--recipe", "small.yaml"], &OPTIONS[..], more].concat();
@@ -121,7 +121,7 @@ fn interrupted_after(step: u64, more: &[&str], slow: &[&str], due: &[&str]) {
         let folder = run_folder(&out).unwrap();
         let state = fs::read(folder.join(format!("checkpoints/step_{step:08}/state.json"))).unwrap();
         let state: Value = serde_json::from_slice(&state).unwrap();
-        // What comes before may not have been written either. The end of a run is written as a whole, and leaves nothing.
+        // Earlier records may be missing as well. The end of a run is written atomically or not at all.
         let found = state["due"].as_array().cloned().unwrap_or_default();
         let due: Vec<_> = due.iter().map(|name| Value::from(*name)).collect();
         assert!(
@@ -160,22 +160,22 @@ fn figures(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn an_evaluation_is_interrupted_and_taken_again() {
+fn an_interrupted_evaluation_is_repeated() {
     interrupted_after(4, &[], &DAYS_OF_SEARCH, &["evaluation", "particles", "figures"]);
 }
 
 #[test]
-fn the_last_evaluation_is_interrupted_and_taken_again() {
+fn an_interrupted_last_evaluation_is_repeated() {
     interrupted_after(6, &["--set", "evaluate.every=0"], &DAYS_OF_SEARCH, &[]);
 }
 
 #[test]
-fn a_figure_is_interrupted_and_drawn_again() {
+fn an_interrupted_figure_is_drawn_again() {
     interrupted_after(4, &[], &DAYS_OF_CHAINS, &["figures"]);
 }
 
 #[test]
-fn chains_of_an_energy_without_kernels_of_its_own_are_interrupted() {
+fn chains_of_an_energy_without_kernels_can_be_interrupted() {
     interrupted_after(
         6,
         &[

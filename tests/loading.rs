@@ -1,4 +1,4 @@
-//! What is read back is what was written: checkpoints of trained runs, files of data, records of resumed runs.
+//! Data read back equal the data written: checkpoints of trained runs, data files, records of resumed runs.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -17,7 +17,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The commands that look at a trained run, with what they need.
+/// The commands on a trained run, with the arguments they need.
 const COMMANDS: [&[&str]; 6] = [
     &["eval", "RUN"],
     &["sample", "RUN", "--out", "s.npy"],
@@ -45,7 +45,7 @@ fn look(scratch: &Scratch, command: &[&str], run: &Path) -> Outcome {
     scratch.runner(&arguments)
 }
 
-/// Replaces the first numbers of a safetensors file.
+/// Overwrites the first numbers of a safetensors file.
 fn overwrite(file: &Path, number: f32) {
     let mut bytes = fs::read(file).unwrap();
     let data = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
@@ -54,7 +54,7 @@ fn overwrite(file: &Path, number: f32) {
 }
 
 #[test]
-fn weights_that_are_not_those_of_the_run_are_refused_by_every_command() {
+fn every_command_refuses_weights_that_are_not_the_runs() {
     let scratch = Scratch::with_small();
     let run = scratch.train(&["--set", "evaluate.metrics={sliced_w2: {samples: 20}}"]);
     let before = scratch.entries();
@@ -83,9 +83,9 @@ fn weights_that_are_not_those_of_the_run_are_refused_by_every_command() {
     }
 }
 
-/// Weights that a run itself left not finite, so that their checksum fits.
+/// Weights that the run itself left not finite, with a valid checksum.
 #[test]
-fn weights_that_are_not_finite_are_refused_although_their_checksum_fits() {
+fn weights_that_are_not_finite_are_refused_despite_a_valid_checksum() {
     let scratch = Scratch::with_small();
     let run = scratch.train(&["--set", "evaluate.metrics={sliced_w2: {samples: 20}}"]);
     let checkpoint = run.join("checkpoints/step_00000006");
@@ -120,7 +120,7 @@ fn sha256(file: &Path) -> String {
 }
 
 #[test]
-fn samples_name_the_hash_of_the_run() {
+fn samples_record_the_hash_of_the_run() {
     let scratch = Scratch::with_small();
     let run = scratch.train(&["--set", "evaluate.metrics={sliced_w2: {samples: 20}}"]);
     let arguments = ["sample", run.to_str().unwrap(), "--n", "4", "--out", "s.h5"];
@@ -185,9 +185,9 @@ fn weights(run: &Path) -> Vec<u8> {
     fs::read(run.join("checkpoints/step_00000006/generator.safetensors")).unwrap()
 }
 
-/// Two folders have files of one name, size and time; then one is replaced by the other.
+/// Two folders have files of the same name, size and time; then one is replaced by the other.
 #[test]
-fn data_are_told_apart_by_their_content() {
+fn data_are_identified_by_their_content() {
     let scratch = Scratch::with_small();
     let time = std::time::UNIX_EPOCH + Duration::from_secs(1_600_000_000);
     let put = |folder: &str, x: f32| {
@@ -228,7 +228,7 @@ fn data_are_told_apart_by_their_content() {
 }
 
 #[test]
-fn a_run_is_not_resumed_with_other_data() {
+fn a_run_is_not_resumed_on_other_data() {
     let scratch = Scratch::with_small();
     scratch.write("d.npy", "");
     fs::write(scratch.path().join("d.npy"), npy(&around(0.0))).unwrap();
@@ -254,7 +254,7 @@ fn a_run_is_not_resumed_with_other_data() {
 }
 
 #[test]
-fn data_that_are_not_finite_are_named_by_file_and_row() {
+fn data_that_are_not_finite_are_reported_with_file_and_row() {
     for bad in [f32::NAN, f32::INFINITY] {
         let scratch = Scratch::with_small();
         let mut points = around(0.0);
@@ -281,7 +281,7 @@ fn write_hdf5(path: &Path, points: &[[f32; 2]]) {
     array.write_raw(points.as_flattened()).unwrap();
 }
 
-/// A recipe with an end that takes a while: an evaluation, pictures, particles.
+/// A recipe whose end takes a while: an evaluation, figures, particles.
 const TO_THE_END: [&str; 8] = [
     "--recipe",
     "small.yaml",
@@ -338,9 +338,9 @@ fn resume(scratch: &Scratch, out: &str) -> Outcome {
     outcome
 }
 
-/// States in which a kill in the last moments of a run leaves its folder, one after the other.
+/// States in which a kill in the last moments of a run leaves its folder, one after another.
 #[test]
-fn a_run_killed_in_its_final_evaluation_ends_like_one_that_was_not() {
+fn a_run_killed_in_its_final_evaluation_ends_like_an_undisturbed_one() {
     let scratch = Scratch::with_small();
     let train = |out: &str| {
         let outcome = scratch.runner(&[&TO_THE_END[..], &["--out", out]].concat());
@@ -357,13 +357,13 @@ fn a_run_killed_in_its_final_evaluation_ends_like_one_that_was_not() {
         1
     );
 
-    // Everything was written but how it ended.
+    // Everything was written except how the run ended.
     let run = train("at_the_very_end");
     killed(&run);
     resume(&scratch, "at_the_very_end");
     assert_same(&records(&run), &expected, "killed at the very end");
 
-    // Before the evaluation was over, twice.
+    // Before the evaluation was complete, twice.
     let run = train("before_the_evaluation");
     for _ in 0..2 {
         killed(&run);
@@ -375,7 +375,7 @@ fn a_run_killed_in_its_final_evaluation_ends_like_one_that_was_not() {
         assert_same(&records(&run), &expected, "killed before the evaluation");
     }
 
-    // Wherever it happens to be when its last checkpoint appears.
+    // At any point after its last checkpoint appears.
     for (attempt, delay) in [0, 5, 20, 50, 100].into_iter().enumerate() {
         let out = format!("killed_{attempt}");
         let mut command = scratch.command();
@@ -401,7 +401,7 @@ fn a_run_killed_in_its_final_evaluation_ends_like_one_that_was_not() {
     }
 }
 
-/// Takes the end out of the provenance, as a kill leaves it.
+/// Removes the end from the provenance, as after a kill.
 fn killed(run: &Path) {
     let mut provenance = json(&run.join("provenance.json"));
     provenance["outcome"] = Value::Null;
@@ -415,7 +415,7 @@ fn runs(scratch: &Scratch, out: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn resuming_a_finished_run_does_nothing_and_says_so() {
+fn resuming_a_finished_run_does_nothing_and_reports_it() {
     let scratch = Scratch::with_small();
     let first = scratch.runner(&[&TO_THE_END[..], &["--out", "runs"]].concat());
     let run = first.folder(&scratch);
@@ -443,7 +443,7 @@ fn resuming_a_finished_run_does_nothing_and_says_so() {
     assert_eq!(json(&run.join("evaluation.json"))["step"], 9);
 }
 
-/// The direction is the metric's: a likelihood is better when it is higher.
+/// The metric determines the direction: a higher likelihood is better.
 #[test]
 fn the_best_checkpoint_is_the_best_by_its_metric() {
     let scratch = Scratch::with_small();
@@ -482,9 +482,9 @@ fn the_best_checkpoint_is_the_best_by_its_metric() {
     assert_eq!(check(&format!("{{metric: {unknown}, better: lower}}")).code, 0);
 }
 
-/// A file under the name of all particles has all of them.
+/// A file with the name for all particles contains all of them.
 #[test]
-fn particles_of_a_checkpoint_cannot_be_taken_for_older_ones() {
+fn particles_of_a_checkpoint_cannot_be_mistaken_for_older_ones() {
     let scratch = Scratch::with_small();
     let run = scratch.train(&["--set", "record.checkpoint={every: 1, keep: 9}"]);
     let mut parts = 0;

@@ -1,8 +1,8 @@
-//! What steps and prior chains ask of libtorch, counted by its own profiler in the real program: nothing that would have a
-//! GPU waited for, and no tensor anew that could be used again.
+//! The libtorch operations of steps and prior chains, counted by libtorch's own profiler in the real program: none that
+//! would make the host wait for a GPU, and no new tensor where one can be reused.
 //!
-//! Runs that differ in nothing but the number of steps differ in what a step takes. The chains run by libtorch, as they
-//! would on a GPU.
+//! Two runs that differ only in the number of steps show what a step takes. The chains run in libtorch, as they would
+//! on a GPU.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -26,7 +26,7 @@ guard: { every: 0 }
 record: { metrics: { every: 0 }, tensorboard: { every: 0 }, checkpoint: { every: 0 } }
 ";
 
-/// What has the host wait for a GPU: to read a number, or to learn how large a result is.
+/// Operations that make the host wait for a GPU: to read a number, or to learn the size of a result.
 const WAITS: [&str; 6] = [
     "aten::_local_scalar_dense",
     "aten::item",
@@ -36,7 +36,7 @@ const WAITS: [&str; 6] = [
     "aten::unique",
 ];
 
-/// How often each operation was called.
+/// Number of calls of each operation.
 type Counts = BTreeMap<String, i64>;
 
 struct Profiler {
@@ -45,13 +45,13 @@ struct Profiler {
 }
 
 impl Profiler {
-    /// Builds the library that counts; `None`, with a message, where it cannot.
+    /// Builds the library that counts; reports a skip and returns `None` if that is impossible.
     fn new() -> Option<Self> {
         let scratch = Scratch::new();
         scratch.write("images.yaml", RECIPE);
         let library = scratch.path().join("operations.so");
         let Some(libtorch) = std::env::var_os("LIBTORCH").map(PathBuf::from) else {
-            skip("LIBTORCH does not say where libtorch's headers are");
+            skip("LIBTORCH, the folder of libtorch's headers, is not set");
             return None;
         };
         let compiled = Command::new(std::env::var_os("CXX").unwrap_or_else(|| "c++".into()))
@@ -67,7 +67,7 @@ impl Profiler {
         match compiled {
             Ok(output) if output.status.success() => Some(Self { library, scratch }),
             other => {
-                skip(&format!("no profiler could be built: {other:?}"));
+                skip(&format!("cannot build the profiler: {other:?}"));
                 None
             }
         }
@@ -93,7 +93,7 @@ impl Profiler {
         text.lines().map(line).collect()
     }
 
-    /// What a run takes more with `more` changes than with `fewer`.
+    /// The operations that a run with `more` takes in addition to those of a run with `fewer`.
     fn difference(&self, fewer: &[&str], more: &[&str]) -> Counts {
         let (fewer, mut more) = (self.counts(fewer), self.counts(more));
         for (name, count) in fewer {
@@ -134,7 +134,7 @@ fn steps_never_wait_for_the_device() {
             assert_eq!(of(&step, &WAITS), 0, "{algorithm}, {sampler}: {step:?}");
         }
     }
-    // The test itself: reading the losses in each step is seen.
+    // Checks the test itself: reading the losses in each step is detected.
     let read = |every: &str| profiler.counts(&["run.max_steps=8", every]);
     let [never, always] = ["record.metrics.every=0", "record.metrics.every=1"].map(read);
     assert!(
@@ -143,12 +143,12 @@ fn steps_never_wait_for_the_device() {
     );
 }
 
-/// A step of Langevin chains on a perceptron: two layers forth and back without autograd, nothing converted or sent, and
-/// one tensor made, the gradient, which the caller may keep.
+/// A step of Langevin chains on a perceptron: forward and backward pass through two layers without autograd, no
+/// conversion or transfer, and one new tensor, the gradient, which the caller may keep.
 #[test]
-fn chains_use_their_tensors_again() {
+fn chains_reuse_their_tensors() {
     let Some(profiler) = Profiler::new() else { return };
-    // Where they end is looked at once in training and once for the last picture.
+    // Their ends are read once in training and once for the last figure.
     let twice = 2;
     let steps = 10;
     let step = profiler.difference(

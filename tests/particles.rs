@@ -1,4 +1,4 @@
-//! Particles as data: dumps of all or some of them, what they hold, and runs that start from them.
+//! Particle dumps of all or some particles, their contents, and runs that start from them.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -39,7 +39,7 @@ fn set(key: &str, path: &Path) -> String {
 }
 
 #[test]
-fn dumps_come_after_steps_or_epochs_and_hold_what_is_asked_for() {
+fn dumps_come_after_steps_or_epochs_and_hold_the_requested_points() {
     let scratch = Scratch::with_small();
     let by_epoch = scratch.train(&["--set", "record.particles={every_epochs: 1, points: 9}"]);
     // 40 points in batches of 16 are three steps an epoch.
@@ -62,9 +62,9 @@ fn dumps_come_after_steps_or_epochs_and_hold_what_is_asked_for() {
     assert_eq!(clouds(&dumps(&all)[1]).len(), 40);
 }
 
-/// What `runner particles` says, computed from the numbers in the files.
+/// Compares the output of `runner particles` with the numbers in the files.
 #[test]
-fn spread_and_drift_are_what_the_files_say() {
+fn spread_and_drift_match_the_files() {
     let scratch = Scratch::with_small();
     let run = scratch.train(&["--set", "record.particles.every=3"]);
     let summary = scratch
@@ -77,13 +77,13 @@ fn spread_and_drift_are_what_the_files_say() {
     for (old, new) in before.iter().zip(&after) {
         for d in 0..2 {
             drift += (mean(new, d) - mean(old, d)).powi(2);
-            // Of two particles, the variance is half the squared distance.
+            // With two particles, the variance is half the squared distance.
             spread += (new[0][d] - new[1][d]).powi(2) / 2.0;
         }
     }
     let close = |found: &serde_json::Value, expected: f64| {
         let found = found.as_f64().unwrap();
-        assert!((found - expected).abs() < 1e-9, "{found} for {expected}");
+        assert!((found - expected).abs() < 1e-9, "{found}, expected {expected}");
     };
     close(&summary[1]["drift"], (drift / 80.0).sqrt());
     close(&summary[1]["spread"][1], (spread / 80.0).sqrt());
@@ -115,7 +115,7 @@ fn a_run_starts_from_a_dump() {
         ]),
         given
     );
-    // Fewer particles are the first of each cloud, more of them are replicas.
+    // Fewer particles are the first of each cloud; more of them are replicas.
     let fewer = start(&["--set", "algorithm.particles=1"]);
     assert!(fewer.iter().zip(&given).all(|(new, old)| new[..] == old[..1]));
     let more = start(&["--set", "algorithm.particles=4"]);
@@ -127,7 +127,7 @@ fn a_run_starts_from_a_dump() {
     let checked = scratch.runner(&["check", "--recipe", "small.yaml", "--set", &from]);
     assert_eq!(checked.code, 0, "{}", checked.stderr);
 
-    // A resumed run needs the dump no more.
+    // A resumed run no longer needs the dump.
     scratch.train(&["--set", &from, "--set", "run.max_steps=2", "--out", "resumed"]);
     fs::remove_file(&dump).unwrap();
     scratch.train(&["--set", &from, "--out", "resumed", "--resume"]);

@@ -1,4 +1,4 @@
-//! Programs that users open our files with see in them what we put there: TensorBoard, h5py, NumPy, safetensors.
+//! Programs that users open our files with read what we wrote: TensorBoard, h5py, NumPy, safetensors.
 //!
 //! `cargo xtask test` installs them into `.deps/peers`.
 #![allow(clippy::unwrap_used)]
@@ -13,16 +13,16 @@ use serde_json::Value;
 use support::skip::skip;
 use support::{Scratch, metrics};
 
-/// What a script of `tests/peers` prints; `None`, and a word about it, where the packages are not installed.
+/// The output of a script in `tests/peers`; reports a skip and returns `None` if the packages are not installed.
 fn ask(script: &str, arguments: &[&Path]) -> Option<Value> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let packages = root.join(".deps/peers");
     if !packages.join("tensorboard").is_dir() {
         assert!(
             std::env::var_os("CI").is_none(),
-            "there is no .deps/peers, which `cargo xtask test` installs"
+            ".deps/peers, which `cargo xtask test` installs, is missing"
         );
-        skip("there is no .deps/peers, which `cargo xtask test` installs");
+        skip(".deps/peers, which `cargo xtask test` installs, is missing");
         return None;
     }
     let output = Command::new("python3")
@@ -56,7 +56,7 @@ fn tensorboard_shows_every_kind_of_record() {
         return;
     };
 
-    // Curves are those of metrics.jsonl, up to the single precision of TensorBoard.
+    // Curves equal those in metrics.jsonl, up to TensorBoard's single precision.
     let lines = metrics(&folder);
     let mut compared = 0;
     for line in &lines {
@@ -89,7 +89,7 @@ fn tensorboard_shows_every_kind_of_record() {
         assert_eq!((number("num"), number("counted")), (samples, samples));
         assert_eq!(number("last_limit"), number("max"));
         let mean = lines[step - 1]["energy/posterior"].as_f64().unwrap();
-        // Both are sums of at most 32 numbers of single precision.
+        // Both are sums of at most 32 single-precision numbers.
         assert!((number("sum") / samples - mean).abs() < 1e-5 * (1.0 + mean.abs()));
         assert!(number("min") <= mean && mean <= number("max"));
     }
@@ -118,7 +118,7 @@ fn tensorboard_shows_every_kind_of_record() {
 }
 
 #[test]
-fn runs_compare_in_the_tab_of_hyper_parameters() {
+fn runs_appear_in_the_hyper_parameters_tab() {
     let scratch = Scratch::with_small();
     for particles in ["2", "4"] {
         let set = format!("algorithm.particles={particles}");
@@ -144,9 +144,9 @@ fn runs_compare_in_the_tab_of_hyper_parameters() {
     }
 }
 
-/// The last checkpoint is lost, so that steps after the one before it are taken twice.
+/// The last checkpoint is lost, so the steps after the one before it are repeated.
 #[test]
-fn curves_of_a_resumed_run_have_neither_gap_nor_overlap() {
+fn curves_of_a_resumed_run_have_neither_gaps_nor_overlaps() {
     let scratch = Scratch::with_small();
     let options = [
         "--set",
@@ -177,7 +177,7 @@ fn curves_of_a_resumed_run_have_neither_gap_nor_overlap() {
 }
 
 #[test]
-fn h5py_numpy_and_safetensors_read_what_a_run_leaves() {
+fn h5py_numpy_and_safetensors_read_the_files_of_a_run() {
     let scratch = Scratch::with_small();
     let folder = scratch.train(&[
         "--set",
@@ -224,10 +224,10 @@ fn h5py_numpy_and_safetensors_read_what_a_run_leaves() {
     let hash = attributes["recipe_hash"].as_str().unwrap();
     assert!(folder.file_name().unwrap().to_str().unwrap().contains(hash));
 
-    // `runner particles` computes in double precision, as NumPy is told to.
+    // `runner particles` computes in double precision, as NumPy is asked to here.
     let close = |found: &Value, expected: &Value| {
         let (found, expected) = (found.as_f64().unwrap(), expected.as_f64().unwrap());
-        assert!((found - expected).abs() < 1e-9, "{found} for {expected}");
+        assert!((found - expected).abs() < 1e-9, "{found}, expected {expected}");
     };
     close(&summary[0]["mean"], &seen["mean"]);
     close(&summary[0]["standard_deviation"], &seen["std"]);
@@ -235,6 +235,10 @@ fn h5py_numpy_and_safetensors_read_what_a_run_leaves() {
 
     let weights = seen["weights"].as_object().unwrap();
     let shapes: Vec<_> = weights.values().map(|weight| weight[1].to_string()).collect();
-    assert_eq!(shapes.len(), 6, "two hidden layers and the last one: {weights:?}");
+    assert_eq!(
+        shapes.len(),
+        6,
+        "two hidden layers and the output layer: {weights:?}"
+    );
     assert!(weights.values().all(|weight| weight[0] == "float32"));
 }

@@ -1,4 +1,4 @@
-//! How recipes are layered, and what is refused: with exit code 2, before anything is written.
+//! How recipes are layered, and which are refused: with exit code 2, before anything is written.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -64,9 +64,9 @@ fn layers_override_each_other_in_order() {
     assert_eq!(origins["prior_sampler.temperature"], "default");
 }
 
-/// The empty sections of a file that extends another, and what is set over them.
+/// The empty sections of a file that extends another, and overrides on top of them.
 #[test]
-fn an_empty_section_says_nothing() {
+fn an_empty_section_changes_nothing() {
     let scratch = Scratch::with_small();
     scratch.write(
         "empty.yaml",
@@ -89,13 +89,13 @@ fn an_empty_section_says_nothing() {
         (&recipe["run"]["batch_size"], &recipe["run"]["threads"]),
         (&16.into(), &2.into())
     );
-    // On the command line it is no accident.
+    // On the command line it is deliberate.
     let null = scratch.runner(&["show", "--recipe", "small.yaml", "--set", "run=null"]);
     null.refused(&["run (command line, --set)", "expected a mapping"]);
 }
 
 #[test]
-fn an_empty_mapping_clears_what_earlier_layers_put_in() {
+fn an_empty_mapping_clears_earlier_layers() {
     let scratch = Scratch::with_small();
     scratch.write(
         "base.yaml",
@@ -129,7 +129,7 @@ fn an_empty_mapping_clears_what_earlier_layers_put_in() {
             "",
         ),
         ("base.yaml", &["evaluate.metrics={mse: {}}"], "mmd mse sliced_w2"),
-        // The options of a metric have fixed keys: an empty mapping says nothing of them.
+        // The options of a metric have fixed keys: an empty mapping changes none of them.
         ("base.yaml", &["evaluate.metrics.sliced_w2={}"], "mmd sliced_w2"),
         ("base.yaml", &["evaluate.metrics.mmd=null"], "sliced_w2"),
     ] {
@@ -150,7 +150,7 @@ fn an_empty_mapping_clears_what_earlier_layers_put_in() {
 }
 
 #[test]
-fn extends_is_relative_to_the_file_and_may_go_deep() {
+fn extends_is_relative_to_the_file_and_may_be_nested() {
     let scratch = Scratch::new();
     scratch.write("a/b/deep.yaml", SMALL);
     scratch.write("a/middle.yaml", "extends: b/deep.yaml\ndecoder: { sigma: 0.4 }\n");
@@ -163,11 +163,11 @@ fn extends_is_relative_to_the_file_and_may_go_deep() {
 }
 
 #[test]
-fn extends_finds_recipes_by_name_as_the_command_line_does() {
+fn extends_finds_recipes_by_name_like_the_command_line() {
     let scratch = Scratch::new();
     scratch.write("recipes/mine.yaml", SMALL);
     scratch.write("a/beside.yaml", "extends: mine\ndecoder: { sigma: 0.4 }\n");
-    // A file beside comes before a name.
+    // A file in the same folder takes precedence over a name.
     scratch.write("a/mine_too.yaml", "extends: [beside, swiss_roll.yaml]\n");
     let shown = |recipe: &str| scratch.runner(&["show", "--recipe", recipe, "--json"]).json();
     let beside = shown("a/beside.yaml");
@@ -204,7 +204,7 @@ fn changing_a_name_drops_the_old_plugins_options() {
         outcome.stderr
     );
 
-    // A base that names another plugin, with an option the new one does not have.
+    // A base that names another plugin, with an option that the new one lacks.
     scratch.write(
         "base.yaml",
         &format!(
@@ -219,7 +219,7 @@ fn changing_a_name_drops_the_old_plugins_options() {
         .json();
     assert_eq!(shown["recipe"]["prior_sampler"]["steps"], 60, "ula's own default");
 
-    // The same name again changes nothing.
+    // Repeating the same name changes nothing.
     let shown = scratch
         .runner(&[
             "show",
@@ -239,7 +239,7 @@ fn without_sampler() -> String {
 }
 
 #[test]
-fn overrides_are_typed_by_what_the_option_expects() {
+fn overrides_take_the_type_of_the_option() {
     let scratch = Scratch::with_small();
     let set = |value| scratch.runner(&["show", "--recipe", "small.yaml", "--json", "--set", value]);
     assert_eq!(set("run.epochs=1e2").json()["recipe"]["run"]["epochs"], 100);
@@ -279,7 +279,7 @@ fn a_missing_underscore_is_suggested() {
 }
 
 #[test]
-fn what_is_wrong_on_the_command_line_is_blamed_on_it() {
+fn command_line_errors_name_the_command_line() {
     let scratch = Scratch::with_small();
     for (set, key) in [
         ("decodr.sigma=1", "decodr"),
@@ -298,7 +298,7 @@ fn what_is_wrong_on_the_command_line_is_blamed_on_it() {
 }
 
 #[test]
-fn unknown_things_are_refused_with_the_nearest_name() {
+fn unknown_names_are_refused_with_the_nearest_one() {
     refused(
         &with("decoder:", "decodr:"),
         &[
@@ -394,7 +394,7 @@ fn numbers_out_of_range_are_refused() {
 }
 
 #[test]
-fn what_no_machine_can_do_is_refused_before_it_is_tried() {
+fn values_beyond_any_machine_are_refused_before_they_are_tried() {
     for (key, value) in [
         ("run.threads", "100000"),
         ("prior_sampler.step_size", "1e300"),
@@ -412,7 +412,7 @@ fn what_no_machine_can_do_is_refused_before_it_is_tried() {
 }
 
 #[test]
-fn what_does_not_fit_into_memory_is_refused_with_the_numbers() {
+fn requests_beyond_memory_are_refused_with_both_sizes() {
     let images = "dataset={name: blobs, size: 40, image_size: 32}";
     for (sets, key, what) in [
         (
@@ -457,7 +457,7 @@ fn what_does_not_fit_into_memory_is_refused_with_the_numbers() {
 }
 
 #[test]
-fn options_without_effect_are_warned_of() {
+fn options_without_effect_cause_a_warning() {
     let warnings = |sets: &[&str]| -> Vec<String> {
         let scratch = Scratch::with_small();
         let sets: Vec<_> = sets.iter().flat_map(|set| ["--set", set]).collect();
@@ -510,7 +510,7 @@ fn options_without_effect_are_warned_of() {
             "{found:?}"
         );
     }
-    // Those that have one, and those that are what they are anyway.
+    // Options with an effect, and options set to their current values.
     assert_eq!(
         warnings(&[
             "energy={activation: leaky_relu, slope: 0.1}",
@@ -527,7 +527,7 @@ fn options_without_effect_are_warned_of() {
     );
 }
 
-/// The small recipe with images of 16 × 16 pixels, and so many lines of layers below its own 8.
+/// The small recipe with images of 16 × 16 pixels, and `layers` after its own 8 lines.
 fn decoding(layers: &str) -> String {
     with(
         "{ name: swiss_roll, size: 40, validation: 50 }",
@@ -633,7 +633,7 @@ fn metrics_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn files_that_are_wrong_are_named() {
+fn faulty_files_are_named() {
     refused(
         "extends: [nowhere.yaml, neither.yaml]\n",
         &[
@@ -698,8 +698,8 @@ fn every_shipped_recipe_passes_check() {
     assert!(checked > 0);
 }
 
-/// Made-up images of the right shape for a recipe whose data a fresh clone does not have. The largest network is made
-/// narrower, or it alone would take minutes.
+/// Synthetic images of the right shape for a recipe whose data a fresh clone lacks. The largest network is made
+/// narrower; otherwise it alone would take minutes.
 fn stand_ins(recipe: &str) -> &'static [&'static str] {
     match recipe.split('_').next() {
         Some("svhn" | "cifar10") => &["dataset={name: blobs}"],

@@ -1,4 +1,4 @@
-//! What is registered, how it is listed and described, and what the shell learns of it.
+//! The registered plugins, how they are listed and described, and shell completion.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -80,7 +80,7 @@ fn describe_prints_every_option_with_type_default_and_unit() {
 }
 
 #[test]
-fn describe_says_that_evaluations_share_their_random_numbers() {
+fn describe_states_that_evaluations_share_their_random_numbers() {
     let described = Scratch::new().runner(&["describe", "metric", "sliced_w2"]);
     for words in ["run.seed alone", "record.checkpoint.best"] {
         assert!(described.stdout.contains(words), "{}", described.stdout);
@@ -95,7 +95,7 @@ fn describe_suggests_the_nearest_name() {
     outcome.refused(&["no prior_sampler is called `ulla`", "did you mean `ula`?"]);
 }
 
-/// What the shell would be offered for the words typed so far, the last being completed.
+/// The shell's completions for the words typed so far, the last of which is being completed.
 fn complete(scratch: &Scratch, words: &[&str]) -> Vec<String> {
     let index = words.len().to_string();
     let outcome = scratch.runner_with_env(

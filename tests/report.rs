@@ -1,4 +1,4 @@
-//! `runner report`: its numbers are those of the runs, and it says what is missing, unfinished or damaged.
+//! `runner report`: its numbers equal those of the runs, and it lists what is missing, unfinished or damaged.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -28,7 +28,7 @@ fn report(scratch: &Scratch, folders: &[&str]) -> (String, String) {
     (file("report.md"), file("report.html"))
 }
 
-/// The cells of the first row that begins with these, in the table whose head begins with `head`.
+/// The cells of the first row that begins with `begins`, in the table whose head begins with `head`.
 #[track_caller]
 fn row(markdown: &str, head: &str, begins: &str) -> Vec<String> {
     let mut lines = markdown.lines().skip_while(|line| !line.starts_with(head));
@@ -64,7 +64,7 @@ fn parse(cell: &str) -> (f64, f64) {
     (number(mean), number(error))
 }
 
-/// Copies a run, with `edit` made to its recipe's text, and other files written over its own.
+/// Copies a run, with `edit` applied to its recipe's text, and other files written over its own.
 fn copy_run(from: &Path, to: &Path, edit: impl Fn(String) -> String, files: &[(&str, &str)]) {
     fs::create_dir_all(to.join("figures")).unwrap();
     for name in ["provenance.json", "metrics.jsonl", "evaluation.json"] {
@@ -94,11 +94,11 @@ const EVALUATE: [&str; 2] = [
     "evaluate={every: 2, metrics: {sliced_w2: {samples: 20}, mmd: {samples: 20}}}",
 ];
 
-/// Mean and standard error are worked out here from each run's evaluation.json. Both are printed so that the error has two
-/// digits, or one where the mean would have more than six: off by half a unit of the last digit at most, which is less
-/// than 0.05 or 0.5 errors.
+/// Mean and standard error are computed here from each run's evaluation.json. Both are printed such that the error has
+/// two digits, or one where the mean would have more than six: off by at most half a unit of the last digit, which is
+/// less than 0.05 or 0.5 errors.
 #[test]
-fn means_and_errors_are_those_of_the_runs_and_the_best_is_bold() {
+fn means_and_errors_match_the_runs_and_the_best_is_bold() {
     let scratch = Scratch::with_small();
     let mut values: Vec<(u32, Vec<[f64; 2]>)> = Vec::new();
     for particles in [2, 8] {
@@ -125,11 +125,17 @@ fn means_and_errors_are_those_of_the_runs_and_the_best_is_bold() {
         for i in 0..2 {
             let (mean, error) = expected(group, i);
             let (shown_mean, shown_error) = parse(&row[2 + i]);
-            assert!((shown_mean - mean).abs() <= 0.51 * error, "{row:?} for {mean}");
-            assert!((shown_error - error).abs() <= 0.51 * error, "{row:?} for {error}");
+            assert!(
+                (shown_mean - mean).abs() <= 0.51 * error,
+                "{row:?}, expected {mean}"
+            );
+            assert!(
+                (shown_error - error).abs() <= 0.51 * error,
+                "{row:?}, expected {error}"
+            );
             let digits = (shown_mean - mean).abs() <= 1e-5 * mean.abs().max(error)
                 || (shown_mean - mean).abs() <= 0.051 * error;
-            assert!(digits, "{row:?} for {mean}");
+            assert!(digits, "{row:?}, expected {mean}");
             let others = values.iter().map(|(_, group)| expected(group, i).0);
             let best = others.fold(f64::INFINITY, f64::min) == mean;
             assert_eq!(row[2 + i].starts_with("**"), best, "{row:?}");
@@ -168,7 +174,10 @@ fn one_run_alone_is_reported_in_its_own_folder() {
     let row = row(&markdown, "| recipe | n | mmd ↓ | sliced_w2 ↓ |", "| small | 1 |");
     let expected = evaluation["sliced_w2"].as_f64().unwrap();
     let shown: f64 = row[3].parse().unwrap();
-    assert!((shown / expected - 1.0).abs() < 1e-3, "{row:?} for {expected}");
+    assert!(
+        (shown / expected - 1.0).abs() < 1e-3,
+        "{row:?}, expected {expected}"
+    );
     assert!(
         !row[3].contains('*'),
         "one run is not the best of anything: {row:?}"
@@ -176,9 +185,9 @@ fn one_run_alone_is_reported_in_its_own_folder() {
     assert!(read(folder.join("report.html")).contains("data:image/png;base64,"));
 }
 
-/// A member of each state; only finished ones count, and the page says why.
+/// A member in each state; only finished ones count, and the page states why.
 #[test]
-fn states_are_told_with_their_reasons_and_only_finished_runs_count() {
+fn states_are_reported_with_reasons_and_only_finished_runs_count() {
     let scratch = Scratch::with_small();
     let run = scratch.train(&EVALUATE);
     let sweep = scratch.path().join("sweep");
@@ -243,7 +252,7 @@ fn states_are_told_with_their_reasons_and_only_finished_runs_count() {
 }
 
 #[test]
-fn damaged_files_are_noted_and_the_rest_is_shown() {
+fn damaged_files_are_listed_and_the_rest_is_shown() {
     let scratch = Scratch::with_small();
     let run = scratch.train(&EVALUATE);
     let metrics = read(run.join("metrics.jsonl")) + "{\"step\": 9, \"loss\n\u{1}garbage\n";
@@ -325,7 +334,7 @@ fn folders_without_runs_are_refused() {
     assert_eq!(scratch.entries(), ["empty"]);
 }
 
-/// Published numbers stand beside ours, with words about all that keeps the two from being compared.
+/// Published numbers appear beside ours, with notes on every difference that prevents a comparison.
 #[test]
 fn published_numbers_come_with_warnings() {
     let scratch = Scratch::new();
@@ -359,9 +368,9 @@ fn published_numbers_come_with_warnings() {
     }
 }
 
-/// `published` is told about an experiment and not part of it.
+/// `published` describes an experiment and is not part of it.
 #[test]
-fn published_numbers_do_not_make_it_another_recipe() {
+fn published_numbers_do_not_change_the_experiment() {
     let scratch = Scratch::with_small();
     let show = |set: &str| {
         let outcome = scratch.runner(&["show", "--recipe", "small.yaml", "--json", "--set", set]);
@@ -389,7 +398,7 @@ fn published_numbers_do_not_make_it_another_recipe() {
     ]);
 }
 
-/// Two data sets, two methods whose N are different options, three values of N, two seeds: all that a page can have.
+/// Two data sets, two methods whose N are different options, three values of N, two seeds: every element of a page.
 fn figure(scratch: &Scratch) {
     let run = scratch.train(&EVALUATE);
     let lebm = scratch.train(&[&EVALUATE[..], &["--set", "algorithm.name=lebm"]].concat());
@@ -448,7 +457,7 @@ fn figure(scratch: &Scratch) {
 }
 
 #[test]
-fn options_of_one_short_name_share_an_axis() {
+fn options_with_the_same_short_name_share_an_axis() {
     let scratch = Scratch::with_small();
     figure(&scratch);
     let (markdown, html) = report(&scratch, &["figure"]);
@@ -461,7 +470,7 @@ fn options_of_one_short_name_share_an_axis() {
         (mean - (7.0 / 600.0 - 0.01)).abs() < 1e-4 && (error - 1.0 / 600.0).abs() < 5e-5,
         "{cells:?}"
     );
-    // Swiss roll comes first in the sweep, though not by name.
+    // The Swiss roll comes first in the sweep, though not in alphabetical order.
     assert!(markdown.find("### swiss_roll") < markdown.find("### half_moons"));
     let cost = row(
         &markdown,
@@ -472,7 +481,7 @@ fn options_of_one_short_name_share_an_axis() {
     assert!(html.contains("ebipla: ") && html.contains("mmd against N"));
 }
 
-/// What is wrong in one view of the page.
+/// Checks one view of the page.
 fn check_view(name: &str, view: &Value, expected_sections: &[&str]) {
     let empty = |key: &str| assert_eq!(view[key], json!([]), "{name}: {key}");
     empty("console");
@@ -484,7 +493,7 @@ fn check_view(name: &str, view: &Value, expected_sections: &[&str]) {
     );
     assert_eq!(view["scripts"], 0);
     let all = |key: &str| view[key].as_array().unwrap().clone();
-    // Whether there are warnings depends on the state of the sources that this was built from.
+    // Whether there are warnings depends on the state of the sources of this build.
     let mut sections = all("sections");
     sections.retain(|id| id != "warnings");
     assert_eq!(sections, expected_sections, "{name}");
@@ -519,12 +528,12 @@ fn check_view(name: &str, view: &Value, expected_sections: &[&str]) {
 
 /// Screenshots stay in target/report_screenshots.
 #[test]
-fn the_page_is_sound_in_a_real_browser() {
+fn the_page_renders_correctly_in_a_real_browser() {
     let program = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".into());
     for (tool, package) in [(program.as_str(), "chromium"), ("python3", "python3")] {
         if Command::new(tool).arg("--version").output().is_err() {
             skip(&format!(
-                "there is no {tool}; install Debian's {package}, or name one in CHROMIUM"
+                "{tool} is missing; install Debian's {package}, or set CHROMIUM to its path"
             ));
             return;
         }

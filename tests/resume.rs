@@ -1,4 +1,4 @@
-//! A run that was interrupted, killed or extended ends bit for bit like one that never was.
+//! A run that was interrupted, killed or extended ends bit for bit like an undisturbed one.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use support::outcome::{outcome, walk};
 use support::{ENDLESS, Scratch, metrics};
 
-/// Options under which state can be lost: each algorithm, sampler, noise mode and warm-up phase, chains and averages.
+/// Options under which state could be lost: each algorithm, sampler, noise mode and warm-up phase, chains and averages.
 const VARIATIONS: [&[&str]; 9] = [
     &["algorithm.noise=lazy", "optimizer.energy.average=0.9"],
     &[
@@ -50,7 +50,7 @@ fn set<'a>(overrides: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_run_that_was_extended_equals_one_that_was_not() {
+fn an_extended_run_equals_an_uninterrupted_one() {
     for variation in VARIATIONS {
         let scratch = Scratch::with_small();
         let mut options = set(variation);
@@ -61,7 +61,7 @@ fn a_run_that_was_extended_equals_one_that_was_not() {
             let out = format!("parts_{stop}");
             let first = scratch.train(&[&options[..], &["--out", &out, "--set", &stop]].concat());
             let resumed = scratch.train(&[&options[..], &["--out", &out, "--resume"]].concat());
-            assert_eq!(first, resumed, "it goes on in place");
+            assert_eq!(first, resumed, "it continues in place");
             // The line that ends the first part is extra.
             let (mut found, files) = outcome(&resumed);
             let (expected, expected_files) = outcome(&whole);
@@ -69,7 +69,7 @@ fn a_run_that_was_extended_equals_one_that_was_not() {
             found.retain(|line| expected.contains(line));
             assert_eq!(found, expected, "{variation:?}, {stop}");
             for expected in &expected_files {
-                // The first part has also written what belongs to its own end.
+                // The first part has also written the records of its own end.
                 let found = files.iter().find(|found| found.0 == expected.0);
                 assert!(
                     found == Some(expected),
@@ -95,12 +95,12 @@ fn a_changed_recipe_is_refused_key_by_key() {
 }
 
 #[test]
-fn one_command_starts_a_run_and_goes_on_with_it() {
+fn one_command_starts_and_resumes_a_run() {
     let scratch = Scratch::with_small();
     let start_or_resume = |more: &[&str]| scratch.train(&[&["--resume-or-start"], more].concat());
     let whole = scratch.train(&["--out", "whole"]);
     let first = start_or_resume(&["--set", "run.max_steps=2"]);
-    assert_eq!(start_or_resume(&[]), first, "it goes on in place");
+    assert_eq!(start_or_resume(&[]), first, "it continues in place");
     assert_eq!(metrics(&first).last(), metrics(&whole).last());
     // Another recipe is another run.
     let other = start_or_resume(&["--set", "algorithm.step_size=0.4"]);
@@ -108,7 +108,7 @@ fn one_command_starts_a_run_and_goes_on_with_it() {
     assert_eq!(runs(&scratch).len(), 2);
     let nothing = scratch.runner(&["--recipe", "small.yaml", "--resume", "--out", "nowhere"]);
     nothing.refused(&["--resume-or-start starts one"]);
-    // What is there but cannot be read does not start all over.
+    // A run that exists but cannot be read does not restart.
     let damaged = start_or_resume(&["--seed", "7"]);
     fs::write(damaged.join("recipe.yaml"), "run: {").unwrap();
     scratch
@@ -116,9 +116,9 @@ fn one_command_starts_a_run_and_goes_on_with_it() {
         .refused(&["recipe.yaml:1", "never closed"]);
 }
 
-/// It has to start from its particles, as if it had never been started.
+/// It must start from its particles, as if it had never been started.
 #[test]
-fn a_run_that_was_killed_before_its_first_checkpoint_starts_from_the_beginning() {
+fn a_run_killed_before_its_first_checkpoint_restarts() {
     let scratch = Scratch::with_small();
     let dump = scratch
         .train(&["--out", "before"])
@@ -146,7 +146,7 @@ fn a_run_that_was_killed_before_its_first_checkpoint_starts_from_the_beginning()
 }
 
 #[test]
-fn a_damaged_checkpoint_is_named_and_the_one_before_it_taken() {
+fn a_damaged_checkpoint_is_reported_and_the_previous_one_used() {
     let scratch = Scratch::with_small();
     let every = ["--set", "record.checkpoint={every: 2, keep: 3}"];
     let whole = scratch.train(&[&every[..], &["--out", "whole"]].concat());
@@ -179,7 +179,7 @@ fn a_damaged_checkpoint_is_named_and_the_one_before_it_taken() {
 }
 
 #[test]
-fn two_processes_do_not_share_a_run_folder() {
+fn two_processes_cannot_share_a_run_folder() {
     let scratch = Scratch::with_small();
     let arguments = [&["--recipe", "small.yaml"], &ENDLESS[..]].concat();
     let mut first = scratch.start(&arguments);
@@ -194,10 +194,10 @@ fn two_processes_do_not_share_a_run_folder() {
     first.kill();
 }
 
-/// Kills without warning at fifty random moments, and at more if need be until some were in the middle of a checkpoint
-/// and some in the middle of a dump, and takes up again each time. Writing takes most of the time here.
+/// Kills without warning at fifty random moments, and at more if necessary until some kills hit a checkpoint and some a
+/// dump being written, and resumes each time. Writing takes most of the time here.
 #[test]
-fn a_run_that_was_killed_fifty_times_equals_one_that_was_not() {
+fn a_run_killed_fifty_times_equals_an_undisturbed_one() {
     const KILLS: u32 = 50;
     let scratch = Scratch::with_small();
     let options = [
@@ -216,7 +216,7 @@ fn a_run_that_was_killed_fifty_times_equals_one_that_was_not() {
         let before = recorded();
         let more: &[&str] = if before > 0 { &["--resume"] } else { &[] };
         let mut run = scratch.start(&[&options[..], more].concat());
-        // From its first step on, for it has to get on.
+        // Counted from its first step, since it must make progress.
         run.wait_until(|| recorded() > before);
         std::thread::sleep(Duration::from_micros(moments.next() % 20_000));
         run.kill();
@@ -241,7 +241,7 @@ fn a_run_that_was_killed_fifty_times_equals_one_that_was_not() {
     assert_eq!(unfinished(&folder), Vec::<String>::new());
 }
 
-/// Files under a temporary name.
+/// Files with a temporary name.
 fn unfinished(folder: &Path) -> Vec<String> {
     let all = walk(folder).into_iter().map(|path| path.display().to_string());
     all.filter(|path| path.contains(".unfinished")).collect()
@@ -260,7 +260,7 @@ impl Moments {
 }
 
 #[test]
-fn the_best_checkpoint_is_kept_also_over_an_interruption() {
+fn the_best_checkpoint_survives_an_interruption() {
     let scratch = Scratch::with_small();
     let options = set(&[
         "record.checkpoint={every: 1, keep: 1, best: {metric: mmd}}",

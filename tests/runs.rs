@@ -1,4 +1,4 @@
-//! What a run leaves behind, that it is reproducible, and how it ends.
+//! The files of a run, its reproducibility, and how it ends.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -9,8 +9,8 @@ use std::path::Path;
 use serde_json::Value;
 use support::{ENDLESS, Scratch, metrics};
 
-/// Networks that stay as they are have the same value every time, though it is that of a few random samples; another seed
-/// gives another.
+/// Frozen networks give the same value in every evaluation, although it is computed from a few random samples; another
+/// seed gives another value.
 #[test]
 fn all_evaluations_of_a_run_draw_the_same_random_numbers() {
     let values = |seed: &str| {
@@ -33,7 +33,7 @@ fn all_evaluations_of_a_run_draw_the_same_random_numbers() {
 }
 
 #[test]
-fn a_run_folder_holds_what_scripts_rely_on() {
+fn a_run_folder_has_the_files_that_scripts_rely_on() {
     let scratch = Scratch::with_small();
     let folder = scratch.train(&["--set", "evaluate.metrics={sliced_w2: {samples: 20}}"]);
     let shown = scratch
@@ -49,13 +49,13 @@ fn a_run_folder_holds_what_scripts_rely_on() {
     let name = format!("small-{}-s1", shown["hash"].as_str().unwrap());
     assert_eq!(folder, scratch.path().join("runs").join(name));
 
-    // 40 points in batches of 16 are 3 steps an epoch, the last one ragged.
+    // 40 points in batches of 16 are 3 steps per epoch, the last one ragged.
     let lines = metrics(&folder);
     let steps: Vec<_> = lines.iter().map(|line| line["step"].as_u64().unwrap()).collect();
     assert_eq!(
         steps,
         [1, 2, 3, 4, 5, 6, 6],
-        "one line a step, one for the evaluation"
+        "one line per step, one for the evaluation"
     );
     assert_eq!(lines[2]["epoch"], 0);
     assert_eq!(lines[3]["epoch"], 1);
@@ -84,7 +84,7 @@ fn a_run_folder_holds_what_scripts_rely_on() {
 }
 
 #[test]
-fn provenance_says_what_ran() {
+fn provenance_records_what_ran() {
     let scratch = Scratch::with_small();
     let folder = scratch.train(&["--seed", "5"]);
     let provenance: Value =
@@ -126,7 +126,7 @@ fn a_run_folder_is_never_overwritten() {
 }
 
 #[test]
-fn the_resolved_recipe_gives_the_same_run_again() {
+fn the_resolved_recipe_reproduces_the_run() {
     let scratch = Scratch::with_small();
     let first = scratch.train(&[
         "--set",
@@ -171,7 +171,7 @@ fn particles(folder: &Path) -> Vec<f32> {
 }
 
 #[test]
-fn a_run_is_reproducible_whatever_is_recorded_along_the_way() {
+fn recording_does_not_change_a_run() {
     for noise in [
         "algorithm.noise=lazy",
         "algorithm.noise=eager",
@@ -206,7 +206,7 @@ fn a_run_is_reproducible_whatever_is_recorded_along_the_way() {
 }
 
 #[test]
-fn longer_chains_get_numbers_of_their_own() {
+fn longer_chains_get_separate_numbers() {
     let scratch = Scratch::with_small();
     let metrics =
         "evaluate.metrics={sliced_w2: {samples: 20, chain_lengths: [1, 4]}, mmd: {chain_lengths: [2]}}";
@@ -221,7 +221,7 @@ fn longer_chains_get_numbers_of_their_own() {
 }
 
 #[test]
-fn eval_measures_the_same_again_and_more() {
+fn eval_reproduces_metrics_and_computes_others() {
     let scratch = Scratch::with_small();
     for average in ["null", "0.9"] {
         let average = format!("optimizer.energy.average={average}");
@@ -269,7 +269,7 @@ fn eval_measures_the_same_again_and_more() {
 }
 
 #[test]
-fn where_particles_are_kept_changes_nothing() {
+fn the_storage_of_particles_does_not_affect_results() {
     for algorithm in [
         "algorithm.noise=lazy",
         "algorithm.noise=eager",
@@ -303,7 +303,7 @@ fn where_particles_are_kept_changes_nothing() {
 }
 
 #[test]
-fn particles_that_fit_nowhere_are_refused_before_anything_is_written() {
+fn particles_that_do_not_fit_anywhere_are_refused_before_anything_is_written() {
     let scratch = Scratch::with_small();
     let outcome = scratch.runner(&[
         "--recipe",
@@ -322,7 +322,7 @@ fn particles_that_fit_nowhere_are_refused_before_anything_is_written() {
 }
 
 #[test]
-fn particle_dumps_have_the_promised_layout() {
+fn particle_dumps_have_the_documented_layout() {
     let scratch = Scratch::with_small();
     let folder = scratch.train(&[]);
     let file = hdf5::File::open(folder.join("particles/step_00000006.h5")).unwrap();
@@ -369,7 +369,7 @@ fn tensorboard_gets_every_scalar() {
         .unwrap()
         .path();
     let bytes = fs::read(events).unwrap();
-    // Nothing but whole records: length, its checksum, that many bytes, their checksum.
+    // Complete records only: length, its checksum, that many bytes, their checksum.
     let mut rest = &bytes[..];
     while !rest.is_empty() {
         let length = u64::from_le_bytes(rest[..8].try_into().unwrap()) as usize;
@@ -408,7 +408,7 @@ fn a_metric_without_the_points_that_it_needs_is_refused_before_anything_is_train
 }
 
 #[test]
-fn divergence_ends_with_exit_code_3_and_says_where() {
+fn divergence_ends_with_exit_code_3_and_reports_where() {
     let scratch = Scratch::with_small();
     let outcome = scratch.runner(&["--recipe", "small.yaml", "--set", "optimizer.generator.lr=1e6"]);
     assert_eq!(outcome.code, 3, "{}", outcome.stderr);
@@ -420,7 +420,7 @@ fn divergence_ends_with_exit_code_3_and_says_where() {
 }
 
 #[test]
-fn exploding_chains_are_seen_before_they_overflow() {
+fn exploding_chains_are_detected_before_they_overflow() {
     let scratch = Scratch::with_small();
     let mut arguments = vec!["--recipe", "small.yaml", "--set", "prior_sampler.step_size=1e6"];
     arguments.extend(["--set", "guard={every: 1, energy: null}"]);
@@ -436,11 +436,11 @@ fn exploding_chains_are_seen_before_they_overflow() {
     }
     let folders: Vec<_> = fs::read_dir(scratch.path().join("runs")).unwrap().collect();
     let folder = folders[0].as_ref().unwrap().path();
-    assert!(!folder.join("checkpoints").exists(), "what diverged was saved");
+    assert!(!folder.join("checkpoints").exists(), "a diverged state was saved");
 }
 
 #[test]
-fn what_is_advised_against_divergence_is_there_to_be_changed() {
+fn advice_against_divergence_names_options_that_exist() {
     let scratch = Scratch::with_small();
     let advice = |more: &[&str]| {
         let steps = ["--recipe", "small.yaml", "--set", "prior_sampler.step_size=1e6"];
@@ -454,7 +454,7 @@ fn what_is_advised_against_divergence_is_there_to_be_changed() {
         "a smaller prior_sampler.step_size, prior_sampler.name=tamed_ula or mala, a smaller optimizer.energy.lr or \
          optimizer.energy.decay, optimizer.energy.clip_norm, energy.tilt, or loss.energy_l2"
     );
-    // An energy without a tilt, and an algorithm that has no use for the optimisers.
+    // An energy without a tilt, and an algorithm that does not use the optimisers.
     assert_eq!(
         advice(&[
             "--set",
@@ -470,7 +470,7 @@ fn what_is_advised_against_divergence_is_there_to_be_changed() {
 }
 
 #[test]
-fn another_sampler_or_averages_in_evaluation_leave_the_training_as_it_was() {
+fn evaluation_options_do_not_affect_training() {
     let scratch = Scratch::with_small();
     let measured = "evaluate.metrics={sliced_w2: {samples: 200}}";
     let train = |more: &[&str]| {

@@ -1,5 +1,5 @@
-//! Sweeps on a real Slurm: submitted as arrays, cancelled, killed, preempted and out of time, they end as if nothing
-//! had happened.
+//! Sweeps on a real Slurm: members are submitted as arrays; cancelled, killed, preempted or timed out, they end like
+//! undisturbed ones.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -14,9 +14,9 @@ use support::slurm::MAX_ARRAY_SIZE;
 use support::{Outcome, Scratch};
 
 #[test]
-fn a_sweep_is_submitted_in_arrays_and_runs_to_its_end() {
+fn a_sweep_is_submitted_in_arrays_and_completes() {
     let Some(cluster) = Cluster::get() else { return };
-    // More than an array takes, and one that asks for something else; in a folder that wants quoting.
+    // More tasks than an array takes, and one with other requirements; in a folder whose name needs quoting.
     let sweep = [
         "--zip",
         "algorithm.particles=1,2,3,4,5",
@@ -37,7 +37,7 @@ fn a_sweep_is_submitted_in_arrays_and_runs_to_its_end() {
         .filter_map(|line| line.strip_prefix("submitted job ")?.split(' ').next())
         .collect();
     assert_eq!(ids.len(), 3, "{}", submitted.stdout);
-    assert_eq!(MAX_ARRAY_SIZE, 3, "what the following reckons with");
+    assert_eq!(MAX_ARRAY_SIZE, 3, "assumed below");
     let tasks = |id: &str| cluster.slurm.call("scontrol", &["show", "job", id]);
     assert!(tasks(ids[0]).contains("ArrayTaskId=0-2%2"), "{}", tasks(ids[0]));
     assert!(tasks(ids[1]).contains("ArrayTaskId=0%2"), "{}", tasks(ids[1]));
@@ -57,7 +57,7 @@ fn a_sweep_is_submitted_in_arrays_and_runs_to_its_end() {
     for id in ids {
         cluster.slurm.call("scontrol", &["release", id]);
     }
-    cluster.wait("the end of all", || cluster.finished(folder) == 5);
+    cluster.wait("all members to finish", || cluster.finished(folder) == 5);
     let finished = cluster.status(folder);
     assert!(finished.ends_with("5 finished\n"), "{finished}");
     for name in members(&cluster.scratch.path().join(folder)) {
@@ -68,7 +68,7 @@ fn a_sweep_is_submitted_in_arrays_and_runs_to_its_end() {
     let after = cluster.submit(&[&sweep[..], &["--resume"]].concat());
     assert!(after.stdout.contains("nothing to submit"), "{}", after.stdout);
 
-    // Elsewhere there is no Slurm to ask, but the files are the same.
+    // Other machines have no Slurm to ask, but the files are the same.
     let elsewhere = cluster
         .scratch
         .runner_with_env(&["sweep", "status", folder], &[("PATH", "/nowhere")]);
@@ -81,9 +81,9 @@ fn a_sweep_is_submitted_in_arrays_and_runs_to_its_end() {
 }
 
 #[test]
-fn a_member_that_hits_its_time_limit_goes_on_in_another_turn() {
+fn a_member_that_hits_its_time_limit_continues_in_another_turn() {
     let Some(cluster) = Cluster::get() else { return };
-    // A minute is the shortest limit, and Slurm looks about twice a minute whether it is time for the signal.
+    // A minute is the shortest limit, and Slurm checks about twice a minute whether to send the signal.
     let member = cluster.submit_one(&["slurm.time=1", "slurm.checkpoint_before=59"]);
     // As if its steps were slow. Slurm's signal wakes it.
     member.freeze();
@@ -93,8 +93,8 @@ fn a_member_that_hits_its_time_limit_goes_on_in_another_turn() {
         "{running}"
     );
     cluster.wait("its second turn", || member.restarts() > 0);
-    member.ends_like_one_that_was_left_alone();
-    // The limit is so short that it may come again.
+    member.ends_like_an_undisturbed_run();
+    // The limit is so short that it may be hit again.
     let parts = member.earlier_parts();
     assert!(
         !parts.is_empty() && parts.iter().all(|part| part == "\"interrupted\""),
@@ -110,7 +110,7 @@ fn a_member_that_hits_its_time_limit_goes_on_in_another_turn() {
 }
 
 #[test]
-fn a_member_that_was_killed_is_told_of_and_queued_again() {
+fn a_killed_member_is_reported_and_queued_again() {
     let Some(cluster) = Cluster::get() else { return };
     let member = cluster.submit_one(&[]);
     let process = member.freeze();
@@ -118,25 +118,25 @@ fn a_member_that_was_killed_is_told_of_and_queued_again() {
     cluster.wait("Slurm to notice", || member.state() == "FAILED");
     let killed = cluster.status("runs/small-by-seed");
     assert!(killed.contains("killed"), "{killed}");
-    let told = format!(
+    let reported = format!(
         "Slurm {}: ended, failed; see slurm/array-1-task-0.txt",
         member.task()
     );
-    assert!(killed.contains(&told), "{killed}");
+    assert!(killed.contains(&reported), "{killed}");
     cluster.slurm.call("scontrol", &["requeue", &member.task()]);
     let queued = cluster.status("runs/small-by-seed");
     assert!(
         queued.contains("waiting") && queued.contains("pending"),
         "{queued}"
     );
-    member.ends_like_one_that_was_left_alone();
+    member.ends_like_an_undisturbed_run();
     assert_eq!(member.restarts(), 1);
-    // It had no time to say how it ended.
+    // It had no time to record how it ended.
     assert_eq!(member.earlier_parts(), ["null"]);
 }
 
 #[test]
-fn a_member_that_was_cancelled_stays_so_until_it_is_submitted_again() {
+fn a_cancelled_member_stays_cancelled_until_it_is_submitted_again() {
     let Some(cluster) = Cluster::get() else { return };
     let member = cluster.submit_one(&[]);
     member.freeze();
@@ -154,12 +154,12 @@ fn a_member_that_was_cancelled_stays_so_until_it_is_submitted_again() {
     let again = cluster.submit(&[&options[..], &["--resume"]].concat());
     assert!(again.stdout.contains("with 1 task: "), "{}", again.stdout);
     assert_ne!(member.task(), first);
-    member.ends_like_one_that_was_left_alone();
+    member.ends_like_an_undisturbed_run();
     assert_eq!(member.earlier_parts(), ["\"interrupted\""]);
 }
 
 #[test]
-fn a_member_that_was_preempted_goes_on_when_there_is_room() {
+fn a_preempted_member_continues_when_there_is_room() {
     let Some(cluster) = Cluster::get() else { return };
     let member = cluster.submit_one(&["slurm.partition=low", "slurm.cpus=2"]);
     member.freeze();
@@ -172,12 +172,12 @@ fn a_member_that_was_preempted_goes_on_when_there_is_room() {
     ];
     cluster.slurm.call("sbatch", &more_important);
     cluster.wait("its second turn", || member.restarts() > 0);
-    member.ends_like_one_that_was_left_alone();
+    member.ends_like_an_undisturbed_run();
     assert_eq!(member.earlier_parts(), ["\"interrupted\""]);
 }
 
 #[test]
-fn what_slurm_refuses_is_told_in_its_words_and_the_rest_is_kept() {
+fn slurms_refusal_is_quoted_and_other_jobs_stay_submitted() {
     let Some(cluster) = Cluster::get() else { return };
     let sweep = |partitions: &str, more: &[&str]| {
         let partitions = format!("slurm.partition={partitions}");
@@ -201,7 +201,7 @@ fn what_slurm_refuses_is_told_in_its_words_and_the_rest_is_kept() {
     cluster.wait("the second one's end", || cluster.finished(folder) == 2);
 }
 
-/// Starts the only member below `runs/`, and has its time run out before it can begin with its first step.
+/// Starts the only member below `runs/`, and lets its time run out before it can begin its first step.
 fn turn_without_a_step(scratch: &Scratch) -> Value {
     let folder = scratch.path().join("runs/small-by-seed");
     let member = folder.join(members(&folder).remove(0));
@@ -220,7 +220,7 @@ fn turn_without_a_step(scratch: &Scratch) -> Value {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // It hears signals from before it takes the lock. Then it has 2000000 points to make.
+    // It handles signals even before it takes the lock. Then it has 2000000 points to generate.
     while !lock.exists() {
         assert_eq!(child.try_wait().unwrap(), None);
         std::thread::sleep(Duration::from_micros(100));
@@ -243,14 +243,14 @@ const ONE_MEMBER: [&str; 7] = [
     "dataset.size=2000000",
 ];
 
-/// Where the stubs are all there is of Slurm.
+/// An environment in which the stubs are the only Slurm.
 fn runner_with_stubs(scratch: &Scratch, arguments: &[&str]) -> Outcome {
     let stubs = scratch.path().join("stubs");
     scratch.runner_with_env(arguments, &[("PATH", stubs.to_str().unwrap())])
 }
 
 #[test]
-fn a_turn_in_which_nothing_gets_on_is_the_last() {
+fn a_turn_without_progress_is_the_last() {
     let scratch = Scratch::with_small();
     stub(
         &scratch,
@@ -266,7 +266,7 @@ fn a_turn_in_which_nothing_gets_on_is_the_last() {
     );
     let requeued = || fs::read_to_string(scratch.path().join("requeued")).unwrap_or_default();
 
-    // It has a checkpoint now, which is something.
+    // It has a checkpoint now, which counts as progress.
     let first = turn_without_a_step(&scratch);
     assert_eq!(
         (first["code"].as_i64(), requeued().as_str()),
@@ -284,7 +284,7 @@ fn a_turn_in_which_nothing_gets_on_is_the_last() {
 }
 
 #[test]
-fn a_member_that_is_not_queued_again_says_so() {
+fn a_member_that_is_not_queued_again_reports_it() {
     let scratch = Scratch::with_small();
     stub(
         &scratch,
@@ -303,7 +303,7 @@ fn a_member_that_is_not_queued_again_says_so() {
     let status = runner_with_stubs(&scratch, &["sweep", "status", "runs/small-by-seed"]);
     assert!(status.stdout.contains("interrupted"), "{}", status.stdout);
     assert!(status.stdout.contains("Requeue is off"), "{}", status.stdout);
-    // Not knowing what is queued, it submits nothing.
+    // Without knowing what is queued, it submits nothing.
     stub(&scratch, "squeue", "echo out of order >&2; exit 1");
     let again = runner_with_stubs(&scratch, &[&ONE_MEMBER[..], &["--resume"]].concat());
     assert_eq!(again.code, 1);
@@ -314,8 +314,8 @@ fn a_member_that_is_not_queued_again_says_so() {
     );
 }
 
-/// A script in place of one of Slurm's programs. Another process writes it: Linux runs no file that a child of ours,
-/// started by another test meanwhile, still has open.
+/// A stub for one of Slurm's programs. Another process writes it: Linux runs no file that a child of this process,
+/// started by another test in the meantime, still has open.
 fn stub(scratch: &Scratch, name: &str, script: &str) {
     let write = "mkdir -p stubs && printf '#!/bin/sh\\n%s\\n' \"$2\" >\"stubs/$1\" && chmod +x \"stubs/$1\"";
     let mut command = Command::new("sh");
@@ -327,7 +327,7 @@ fn stub(scratch: &Scratch, name: &str, script: &str) {
 }
 
 #[test]
-fn nothing_is_written_where_there_is_no_slurm() {
+fn nothing_is_written_without_slurm() {
     let scratch = Scratch::with_small();
     let sweep = ["sweep", "--recipe", "small.yaml", "--launcher", "slurm"];
     let outcome = scratch.runner_with_env(&sweep, &[("PATH", "/nowhere")]);

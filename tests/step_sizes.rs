@@ -1,4 +1,4 @@
-//! What is said of step sizes beside the curvature, on a model that has the curvature 1 + 1/σ² = 2 everywhere.
+//! Messages that relate step sizes to the curvature, on a model that has the curvature 1 + 1/σ² = 2 everywhere.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -7,7 +7,7 @@ use std::fs;
 
 use support::{Outcome, Scratch};
 
-/// `runner check` on the recipe `theory`, with another algorithm.
+/// Runs `runner check` on the recipe `theory`, with another algorithm.
 fn check(algorithm: &str) -> Outcome {
     let overrides = format!("algorithm={algorithm}");
     let outcome = Scratch::new().runner(&["check", "--recipe", "theory", "--set", &overrides]);
@@ -25,7 +25,7 @@ fn says(outcome: &Outcome, level: &str, words: &[&str]) {
 }
 
 #[test]
-fn check_says_what_the_step_does_to_the_variance() {
+fn check_reports_the_effect_of_the_step_on_the_variance() {
     says(
         &check("{ step_size: 0.3 }"),
         "INFO",
@@ -71,7 +71,7 @@ fn a_step_beyond_half_of_the_stable_range_is_a_warning() {
 }
 
 #[test]
-fn every_algorithm_is_looked_at() {
+fn every_algorithm_is_checked() {
     let full = check("{ step_size: 0.6 }");
     assert!(!full.stderr.contains("warmup"));
     says(
@@ -99,9 +99,9 @@ fn every_algorithm_is_looked_at() {
     );
 }
 
-/// At its start and, since the networks have learnt something by then, at its end.
+/// At the start and, since the networks have changed by then, at the end.
 #[test]
-fn a_run_has_it_in_its_log() {
+fn a_run_logs_its_step_sizes() {
     let scratch = Scratch::new();
     let outcome = scratch.runner(&["--recipe", "theory", "--set", "run.max_steps=3"]);
     let log = fs::read_to_string(outcome.folder(&scratch).join("log.txt")).unwrap();

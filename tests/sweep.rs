@@ -1,4 +1,4 @@
-//! Sweeps: what is planned, what runs, what fails, and what is left when they are stopped.
+//! Sweeps: plans, runs, failures, and the state after they are stopped.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -52,7 +52,7 @@ fn member_folders(scratch: &Scratch) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_member_is_the_run_that_its_recipe_makes_alone() {
+fn every_member_equals_a_single_run_of_its_recipe() {
     let scratch = Scratch::with_small();
     let swept = sweep(&scratch, &["--jobs", "2"]);
     assert_eq!(swept.code, 0, "{}", swept.stderr);
@@ -71,7 +71,7 @@ fn every_member_is_the_run_that_its_recipe_makes_alone() {
         assert_eq!(
             alone.file_name(),
             member.file_name(),
-            "the same name wherever it runs"
+            "the name does not depend on where it runs"
         );
         assert!(end(&alone) == end(member), "{}", member.display());
         let log = fs::read_to_string(member.join("output.txt")).unwrap();
@@ -80,7 +80,7 @@ fn every_member_is_the_run_that_its_recipe_makes_alone() {
 }
 
 #[test]
-fn more_seeds_join_a_sweep_and_what_is_there_is_left_alone() {
+fn seeds_can_be_added_without_touching_existing_members() {
     let scratch = Scratch::with_small();
     assert_eq!(sweep(&scratch, &[]).code, 0);
     sweep(&scratch, &[]).refused(&["is there already", "--resume"]);
@@ -92,7 +92,7 @@ fn more_seeds_join_a_sweep_and_what_is_there_is_left_alone() {
     };
     let times: Vec<_> = before.iter().map(written).collect();
     let more = sweep(&scratch, &["--seeds", "3", "--resume"]);
-    // clap takes an option once.
+    // clap accepts an option once.
     more.refused(&["--seeds"]);
     let mut arguments = SWEEP;
     arguments[6] = "3";
@@ -104,9 +104,9 @@ fn more_seeds_join_a_sweep_and_what_is_there_is_left_alone() {
 }
 
 #[test]
-fn a_failed_member_says_why_and_does_not_stop_the_others() {
+fn a_failed_member_reports_why_and_does_not_stop_the_others() {
     let scratch = Scratch::with_small();
-    // More than the 40 points that there are: known only when the data are.
+    // More than the 40 existing points: detected only once the data are loaded.
     let arguments = [
         "sweep",
         "--recipe",
@@ -146,7 +146,7 @@ fn a_failed_member_says_why_and_does_not_stop_the_others() {
 }
 
 #[test]
-fn a_diverged_member_is_known_by_its_exit_code() {
+fn a_diverged_member_is_recognised_by_its_exit_code() {
     let scratch = Scratch::with_small();
     let swept = scratch.runner(&[
         "sweep",
@@ -165,7 +165,7 @@ fn a_diverged_member_is_known_by_its_exit_code() {
 }
 
 #[test]
-fn nothing_is_written_before_all_members_are_right() {
+fn nothing_is_written_before_all_members_are_valid() {
     let scratch = Scratch::with_small();
     let before = scratch.entries();
     let sweep = |arguments: &[&str]| scratch.runner(&[&["sweep"], arguments].concat());
@@ -188,7 +188,7 @@ fn nothing_is_written_before_all_members_are_right() {
 }
 
 #[test]
-fn a_dry_run_tells_members_and_cost_and_writes_nothing() {
+fn a_dry_run_prints_members_and_cost_and_writes_nothing() {
     let scratch = Scratch::with_small();
     let before = scratch.entries();
     let dry = sweep(&scratch, &["--dry-run"]);
@@ -209,7 +209,7 @@ fn a_dry_run_tells_members_and_cost_and_writes_nothing() {
 }
 
 #[test]
-fn a_sweep_file_pairs_values_and_names_its_errors() {
+fn a_sweep_file_can_zip_values_and_its_errors_are_located() {
     let scratch = Scratch::with_small();
     scratch.write(
         "pairs.yaml",
@@ -263,7 +263,7 @@ fn a_sweep_file_pairs_values_and_names_its_errors() {
     refused("parts: [\n", &["wrong.yaml", "line"]);
 }
 
-/// Many steps, of networks that hardly learn and so do not diverge.
+/// Many steps, with networks that hardly learn and so do not diverge.
 const SLOW: [&str; 8] = [
     "--set",
     "run.epochs=400",
@@ -275,15 +275,15 @@ const SLOW: [&str; 8] = [
     "record.checkpoint.every=20",
 ];
 
-/// A sweep of which two members are in the middle, held there until [`Held::go_on`]: however fast the machine is, neither
-/// is done before what the test does to them.
+/// A sweep with two members in the middle of their runs, held there until [`Held::resume`]: on a machine of any speed,
+/// neither finishes before the test acts on them.
 struct Held {
     sweep: Child,
     members: Vec<u32>,
 }
 
 impl Held {
-    fn go_on(&self) {
+    fn resume(&self) {
         for member in &self.members {
             send("-CONT", *member);
         }
@@ -303,7 +303,7 @@ fn slow_sweep(scratch: &Scratch) -> Held {
         .unwrap();
     wait("the plan", || folder(scratch).join("sweep.json").exists());
     let hold = |member: &PathBuf| {
-        // Its process first, so that it is stopped at once, more than a thousand steps before its end.
+        // Finds its process first, so that it can be stopped at once, more than a thousand steps before its end.
         wait("its process", || process_of(scratch, member).is_some());
         let process = process_of(scratch, member).unwrap();
         wait("a checkpoint", || walk(&member.join("checkpoints")).len() > 3);
@@ -321,13 +321,13 @@ fn slow_sweep(scratch: &Scratch) -> Held {
     Held { sweep, members }
 }
 
-/// Only for what never comes: how long something takes is not what is tested.
+/// Only for events that never happen: no test depends on how long something takes.
 const PATIENCE: Duration = Duration::from_secs(1200);
 
 fn wait(what: &str, done: impl Fn() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < PATIENCE, "waiting for {what}");
+        assert!(start.elapsed() < PATIENCE, "timed out waiting for {what}");
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -340,7 +340,7 @@ fn send(signal: &str, process: u32) {
     assert!(sent.success());
 }
 
-/// Whether a signal waits for a process that is held.
+/// Whether a signal is pending for a process that is held.
 fn is_told(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let waiting = status
@@ -364,8 +364,8 @@ fn process_of(scratch: &Scratch, member: &Path) -> Option<u32> {
     found.file_name()?.to_str()?.parse().ok()
 }
 
-/// Goes on to the end, and compares each member with a run that was never stopped.
-fn ends_like_one_that_was_not_stopped(scratch: &Scratch) {
+/// Resumes to the end, and compares each member with an undisturbed run.
+fn ends_like_an_undisturbed_sweep(scratch: &Scratch) {
     let resumed = sweep(scratch, &[&["--jobs", "2", "--resume"][..], &SLOW].concat());
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     assert_eq!(states(scratch), ["finished"; 4]);
@@ -386,11 +386,11 @@ fn whole(scratch: &Scratch, (particles, seed): (&str, &str)) -> PathBuf {
 }
 
 #[test]
-fn a_killed_sweep_takes_its_members_with_it_and_all_of_them_resume() {
+fn members_of_a_killed_sweep_end_and_can_be_resumed() {
     let scratch = Scratch::with_small();
     let mut held = slow_sweep(&scratch);
-    // Before, since the system hangs up on stopped processes whose parent has gone.
-    held.go_on();
+    // Before the kill, since the system sends SIGHUP to stopped processes whose parent has gone.
+    held.resume();
     send("-KILL", held.sweep.id());
     held.sweep.wait().unwrap();
     let running =
@@ -401,7 +401,7 @@ fn a_killed_sweep_takes_its_members_with_it_and_all_of_them_resume() {
     let states = states(&scratch);
     assert!(states.contains(&"interrupted".to_owned()), "{states:?}");
     assert!(states.contains(&"waiting".to_owned()), "{states:?}");
-    ends_like_one_that_was_not_stopped(&scratch);
+    ends_like_an_undisturbed_sweep(&scratch);
 }
 
 #[test]
@@ -411,10 +411,10 @@ fn an_interrupted_sweep_stops_after_checkpoints_and_resumes() {
     let second = sweep(&scratch, &[&["--resume"], &SLOW[..]].concat());
     second.refused(&["another process runs the sweep"]);
     send("-INT", held.sweep.id());
-    wait("the members to hear of it", || {
+    wait("the members to receive it", || {
         held.members.iter().all(|member| is_told(*member))
     });
-    held.go_on();
+    held.resume();
     assert_eq!(held.sweep.wait().unwrap().code(), Some(130));
     let states = states(&scratch);
     assert_eq!(
@@ -422,19 +422,19 @@ fn an_interrupted_sweep_stops_after_checkpoints_and_resumes() {
         2,
         "{states:?}"
     );
-    ends_like_one_that_was_not_stopped(&scratch);
+    ends_like_an_undisturbed_sweep(&scratch);
 }
 
 #[test]
-fn a_killed_member_is_shown_at_once_and_the_others_go_on() {
+fn a_killed_member_is_shown_at_once_and_the_others_continue() {
     let scratch = Scratch::with_small();
     let mut held = slow_sweep(&scratch);
     send("-KILL", held.members.remove(0));
     wait("the killed member", || states(&scratch)[0] == "killed");
-    held.go_on();
+    held.resume();
     assert_eq!(held.sweep.wait().unwrap().code(), Some(1));
     assert_eq!(states(&scratch), ["killed", "finished", "finished", "finished"]);
-    ends_like_one_that_was_not_stopped(&scratch);
+    ends_like_an_undisturbed_sweep(&scratch);
 }
 
 #[test]
@@ -456,7 +456,7 @@ fn every_sweep_in_the_repository_composes() {
     names.sort();
     assert_eq!(names.len(), 13);
     for name in names {
-        // There is none to go on with, but that is asked only when all members are right.
+        // There is no sweep to resume, but that is checked only after all members are valid.
         let composed = scratch.runner(&["sweep", "--file", &name, "--resume"]);
         composed.refused(&["there is no sweep in", &name, "to go on with"]);
     }

@@ -1,4 +1,4 @@
-//! Small pictures that need no files, to try image networks, recipes and commands with.
+//! Small images that need no files, for trying image networks, recipes and commands.
 
 use ebipla_core::prelude::*;
 use ebipla_core::{Random, require_memory};
@@ -6,14 +6,14 @@ use tch::Device;
 
 use crate::gather::gather;
 
-/// Square images of three soft coloured blobs each on black, in [−1, 1].
+/// Square images, each of three soft coloured blobs on black, in [−1, 1].
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Blobs {
     /// Training images M. [images]
     #[schemars(range(min = 1))]
     size: usize,
-    /// Held-out images, drawn apart. [images]
+    /// Held-out images, drawn independently. [images]
     validation: usize,
     /// Side of an image. [pixels]
     #[schemars(range(min = 1, max = 4096))]
@@ -21,7 +21,7 @@ pub struct Blobs {
     /// Channels of an image. [channels]
     #[schemars(range(min = 1, max = 64))]
     channels: u32,
-    /// Seed of the images, apart from run.seed: all runs see the same data. [any integer]
+    /// Seed of the images, independent of run.seed: all runs see the same data. [any integer]
     seed: u64,
 }
 
@@ -44,16 +44,16 @@ impl Plugin for Blobs {
         let images = self.size as u128 + self.validation as u128;
         let blob = size_of::<Blob>() + 2 * self.channels as usize * size_of::<f32>();
         require_memory(
-            &format!("the blobs of {images} images"),
+            &format!("the blob parameters of {images} images"),
             images * (COUNT * blob) as u128,
         )?;
         Ok(Box::new(self.images()))
     }
 }
 
-/// Blobs in each image.
+/// Blobs per image.
 const COUNT: usize = 3;
-/// Standard deviations of a blob, as shares of the side.
+/// Standard deviations of a blob, as fractions of the side.
 const RADII: (f64, f64) = (0.08, 0.2);
 
 impl Blobs {
@@ -74,11 +74,11 @@ impl Blobs {
 }
 
 struct Blob {
-    /// From the left and from the top, as shares of the side.
+    /// Position from the left and from the top, as fractions of the side.
     centre: [f32; 2],
-    /// As a share of the side.
+    /// As a fraction of the side.
     radius: f32,
-    /// Light in each channel; 0 is black.
+    /// Brightness in each channel; 0 is black.
     colour: Vec<f32>,
 }
 
@@ -101,7 +101,7 @@ fn draw(count: usize, channels: usize, draws: &mut Draws) -> Vec<[Blob; COUNT]> 
 }
 
 impl Blob {
-    /// exp(−distance²/(2 radius²)) along one axis, pixel by pixel; over both axes it is a product.
+    /// exp(−distance²/(2 radius²)) along one axis, pixel by pixel; the product over both axes is the blob.
     fn profile(&self, axis: usize, side: usize) -> Vec<f32> {
         let pixel = |i: usize| (i as f32 + 0.5) / side as f32;
         let distances = (0..side).map(|i| (pixel(i) - self.centre[axis]) / self.radius);
@@ -111,7 +111,7 @@ impl Blob {
     }
 }
 
-/// 1 − Π(1 − colour·exp(−distance²/(2 radius²))), as light adds up, stretched to [−1, 1].
+/// 1 − Π(1 − colour·exp(−distance²/(2 radius²))), which adds light up, scaled to [−1, 1].
 fn render(blobs: &[Blob], side: usize, image: &mut [f32]) {
     image.fill(1.0);
     for blob in blobs {
@@ -129,7 +129,7 @@ fn render(blobs: &[Blob], side: usize, image: &mut [f32]) {
     }
 }
 
-/// Pixels are computed when they are asked for, so that a large set takes no memory.
+/// Pixels are computed on demand, so that a large set takes no memory.
 struct Images {
     shape: [i64; 3],
     train: Vec<[Blob; COUNT]>,
@@ -171,10 +171,10 @@ mod tests {
     use super::*;
     use tch::Kind;
 
-    /// 2 × 2 pixels and one channel. The blob is of colour ½, in the middle from top to bottom and at the centre of the
-    /// left pixels, ¼ from the left: with radius ¼, pixels are 1 radius away down, and 0 or 2 across.
+    /// 2 × 2 pixels and one channel. The blob has colour ½ and is centred vertically, at the centre of the left pixels
+    /// horizontally, ¼ from the left: with radius ¼, pixels are 1 radius away vertically, and 0 or 2 horizontally.
     #[test]
-    fn an_image_by_hand() {
+    fn an_image_matches_a_calculation_by_hand() {
         let blob = |colour| Blob {
             centre: [0.25, 0.5],
             radius: 0.25,
@@ -184,7 +184,7 @@ mod tests {
         render(&[blob(0.5), blob(0.0)], 2, &mut image);
         let (left, right) = ((-0.5f32).exp() - 1.0, (-2.5f32).exp() - 1.0);
         for (found, expected) in image.iter().zip([left, right, left, right]) {
-            assert!((found - expected).abs() < 1e-6, "{found} for {expected}");
+            assert!((found - expected).abs() < 1e-6, "{found}, expected {expected}");
         }
         render(&[blob(1.0), blob(1.0)], 2, &mut image);
         let dark = 1.0 - (-0.5f32).exp();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_the_size_that_was_asked_for() {
+    fn images_have_the_requested_size() {
         let blobs = Blobs {
             size: 50,
             validation: 7,
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!((train.size(), train.kind()), (vec![50, 2, 12, 12], Kind::Float));
         let validation = images.first(Split::Validation, usize::MAX).unwrap();
         assert_eq!(validation.size(), [7, 2, 12, 12]);
-        assert!(!validation.equal(&train.narrow(0, 0, 7)), "drawn apart");
+        assert!(!validation.equal(&train.narrow(0, 0, 7)), "drawn independently");
         let range = (train.min().double_value(&[]), train.max().double_value(&[]));
         assert!(
             range.0 >= -1.0 && range.0 < -0.9 && range.1 <= 1.0 && range.1 > 0.5,
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_too_far_is_an_error() {
+    fn an_index_out_of_range_is_an_error() {
         let images = Blobs::default().images();
         assert!(images.get(Split::Train, &Tensor::from_slice(&[1000i64])).is_err());
     }

@@ -1,4 +1,4 @@
-//! A data set whose points lie in caches.
+//! A data set whose points are stored in caches.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ebipla_core::prelude::*;
 use crate::cache::Cache;
 use crate::gather::gather;
 
-/// Training and validation points, each a choice of the points of a cache.
+/// Training and validation points, each a selection from a cache.
 pub struct Cached {
     shape: Vec<i64>,
     train: Part,
@@ -32,7 +32,7 @@ impl Part {
 }
 
 impl Cached {
-    /// Points of both parts have the same shape.
+    /// Checks that points of both parts have the same shape.
     pub fn new(train: Part, validation: Part) -> anyhow::Result<Self> {
         let [shape, other] = [&train, &validation].map(|part| &part.cache.layout().shape);
         ensure!(

@@ -1,4 +1,4 @@
-//! CelebA, from its aligned pictures and the official partition.
+//! CelebA, from its aligned images and the official partition.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,19 @@ use crate::images::decode::Shape;
 use crate::images::fill;
 use crate::subset::Subset;
 
-/// CelebA: faces in colour, the middle 148×148 pixels of each, resized; training and validation as in its partition.
+/// CelebA: colour images of faces, the middle 148×148 pixels of each, resized; official training and validation sets.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Celeba {
-    /// The folder with list_eval_partition.txt and the folder img_align_celeba.
+    /// Folder with list_eval_partition.txt and the folder img_align_celeba.
     path: PathBuf,
     /// Side of an image. [pixels]
     #[schemars(range(min = 1, max = 1024))]
     image_size: u32,
-    /// Training points kept at most; null keeps all. [points]
+    /// Number of training points to keep; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
-    /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]
     #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
 }
@@ -53,7 +53,7 @@ impl Plugin for Celeba {
 const PICTURES: &str = "img_align_celeba";
 const PARTITION: &str = "list_eval_partition.txt";
 const CROP: u32 = 148;
-const ADVICE: &str = "`runner fetch celeba` says how to get it, dataset.path says where else it is";
+const ADVICE: &str = "run `runner fetch celeba` for instructions, or set dataset.path to its folder";
 
 impl Celeba {
     fn open(&self, caches: &Path) -> anyhow::Result<Cached> {
@@ -85,7 +85,7 @@ impl Celeba {
     }
 }
 
-/// The names of the pictures for training, validation and test.
+/// The names of the images for training, validation and test.
 fn partition(path: &Path) -> anyhow::Result<[Vec<PathBuf>; 3]> {
     ensure!(path.exists(), "{} is missing: {ADVICE}", path.display());
     let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
@@ -98,7 +98,7 @@ fn partition(path: &Path) -> anyhow::Result<[Vec<PathBuf>; 3]> {
                 parts[usize::from(part.as_bytes()[0] - b'0')].push(name.into());
             }
             _ => bail!(
-                "{}, line {}: found `{line}`, expected the name of a picture, then 0, 1 or 2",
+                "{}, line {}: found `{line}`, expected the name of an image, then 0, 1 or 2",
                 path.display(),
                 i + 1
             ),
@@ -106,7 +106,7 @@ fn partition(path: &Path) -> anyhow::Result<[Vec<PathBuf>; 3]> {
     }
     ensure!(
         !parts[0].is_empty(),
-        "{} names no pictures for training",
+        "{} lists no images for training",
         path.display()
     );
     Ok(parts)
@@ -118,7 +118,7 @@ inventory::submit! {
     Fetch {
         name: "celeba",
         how: How::ByHand(
-            "CelebA is for non-commercial research only, and whoever downloads it agrees to its terms. So by hand:
+            "CelebA is for non-commercial research only, and downloading it requires agreeing to its terms. Download it by hand:
   1. Open https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html and read the agreement.
   2. Get img_align_celeba.zip (Align&Cropped Images, 1.3 GB) and list_eval_partition.txt (folder Eval).
   3. Unpack the archive, so that there are
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_go_where_the_partition_says() {
+    fn images_follow_the_partition() {
         let folder = tempfile::tempdir().unwrap();
         let caches = folder.path().join("cache");
         fs::create_dir(folder.path().join(PICTURES)).unwrap();
@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_in_the_partition_is_named() {
+    fn errors_in_the_partition_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let attempt = || error(celeba(folder.path()).open(&folder.path().join("cache")));
         assert!(attempt().contains("runner fetch celeba"), "{}", attempt());
         for (text, words) in [
             ("1.jpg 0\n2.jpg 3\n", ["line 2", "`2.jpg 3`"]),
             ("../../etc/passwd 0\n", ["line 1", "passwd"]),
-            ("1.jpg 1\n", ["no pictures", "for training"]),
+            ("1.jpg 1\n", ["no images", "for training"]),
             (
                 "1.jpg 0\n",
                 ["img_align_celeba/1.jpg is missing", "runner fetch celeba"],
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// 110.490 is Pillow's mean over all training pictures. Decoders differ by a fraction of a level in the mean.
+    /// 110.490 is Pillow's mean over all training images. Decoders differ by a fraction of a level in the mean.
     #[test]
     fn the_shared_pictures() {
         let Some(folder) = shared("celeba") else { return };

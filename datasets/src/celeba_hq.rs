@@ -1,4 +1,4 @@
-//! CelebA-HQ: a folder of large faces.
+//! CelebA-HQ: a folder of large images of faces.
 
 use std::path::{Path, PathBuf};
 
@@ -11,22 +11,22 @@ use crate::image_folder::Pictures;
 use crate::images::decode::Shape;
 use crate::subset::Subset;
 
-/// CelebA-HQ: large faces in colour, all pictures of a folder; a share of them is held out.
+/// CelebA-HQ: large colour images of faces, all images in a folder; a fraction of them is held out.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CelebaHq {
-    /// The folder with the pictures.
+    /// Folder with the images.
     path: PathBuf,
-    /// Side of an image; pictures of another size are resized. [pixels]
+    /// Side of an image; images of another size are resized. [pixels]
     #[schemars(range(min = 1, max = 4096))]
     image_size: u32,
-    /// Share of the pictures that is held out, spread evenly over their names. [fraction of all]
+    /// Fraction of the images to hold out, spread evenly over their names. [fraction of all]
     #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
     validation: f64,
-    /// Training points kept at most; null keeps all. [points]
+    /// Number of training points to keep; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
-    /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]
     #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
 }
@@ -62,7 +62,7 @@ impl CelebaHq {
                 size: self.image_size,
             },
             validation: self.validation,
-            advice: "`runner fetch celeba_hq` says how to get them, dataset.path says where else they are",
+            advice: "run `runner fetch celeba_hq` for instructions, or set dataset.path to their folder",
         };
         let subset = Subset {
             limit: self.limit,
@@ -79,7 +79,7 @@ inventory::submit! {
     Fetch {
         name: "celeba_hq",
         how: How::ByHand(
-            "CelebA-HQ is for non-commercial research only, and whoever downloads it agrees to its terms. So by hand:
+            "CelebA-HQ is for non-commercial research only, and downloading it requires agreeing to its terms. Download it by hand:
   1. Open https://github.com/switchablenorms/CelebAMask-HQ and read the agreement. Its archive CelebAMask-HQ.zip
      (3 GB) has the 30,000 pictures of CelebA-HQ as JPEG files. (The original, which is made from CelebA:
      https://github.com/tkarras/progressive_growing_of_gans.)
@@ -97,8 +97,8 @@ mod tests {
     use super::*;
     use crate::testing::{bytes, shared};
 
-    /// The first face by Pillow: mean 185.5 of red, and (170, 209, 238) at row 10, column 20. Decoders differ by a level
-    /// or two where chroma is interpolated.
+    /// The first face as decoded by Pillow: mean 185.5 of red, and (170, 209, 238) at row 10, column 20. Decoders
+    /// differ by a level or two where chroma is interpolated.
     #[test]
     fn the_shared_faces() {
         let Some(folder) = shared("faces256") else { return };
@@ -115,7 +115,7 @@ mod tests {
         assert!((red - 185.548).abs() < 0.5, "{red}");
         for (channel, expected) in [170, 209, 238].into_iter().enumerate() {
             let found = i32::from(face[(channel * 256 + 10) * 256 + 20]);
-            assert!((found - expected).abs() <= 4, "{found} for {expected}");
+            assert!((found - expected).abs() <= 4, "{found}, expected {expected}");
         }
     }
 }

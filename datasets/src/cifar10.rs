@@ -13,21 +13,21 @@ use crate::cache::{self, Cache, Draft, Element, Layout, Source};
 use crate::cached::{Cached, Part};
 use crate::subset::Subset;
 
-/// CIFAR-10: 32×32 colour images of ten kinds of things; validation is its test set.
+/// CIFAR-10: 32×32 colour images in ten classes; validation is its test set.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cifar10 {
-    /// The folder with data_batch_1.bin to data_batch_5.bin, or some of them, and test_batch.bin; or the one around it.
+    /// Folder with some or all of data_batch_1.bin to data_batch_5.bin, and test_batch.bin; or its parent folder.
     path: PathBuf,
-    /// Training points kept at most; null keeps all. [points]
+    /// Number of training points to keep; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
-    /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]
     #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
-    /// The classes that are trained on, from 0 (airplane) to 9 (truck); null takes all.
+    /// Classes to train on, from 0 (airplane) to 9 (truck); null uses all.
     labels: Option<Vec<u8>>,
-    /// Classes that are not trained on.
+    /// Classes to leave out of training.
     exclude_labels: Vec<u8>,
 }
 
@@ -55,12 +55,12 @@ impl Plugin for Cifar10 {
     }
 }
 
-/// What the archive calls its folder.
+/// Name of the folder in the archive.
 const FOLDER: &str = "cifar-10-batches-bin";
 const BATCHES: usize = 5;
 
 const SIZE: usize = 32;
-/// A label and an image.
+/// Size of a label and an image.
 const RECORD: usize = 1 + 3 * SIZE * SIZE;
 /// Records read at a time.
 const BLOCK: usize = 256;
@@ -75,7 +75,7 @@ impl Cifar10 {
             .filter(|file| folder.join(file).exists())
             .collect();
         if batches.is_empty() {
-            // Reading it will say that it is missing.
+            // Reading it reports that it is missing.
             batches.push("data_batch_1.bin".into());
         }
         let found = batches.len();
@@ -105,7 +105,7 @@ fn split(caches: &Path, folder: &Path, split: &str, files: Vec<PathBuf>) -> anyh
         folder: folder.into(),
         files,
         preprocessing: "cifar10".into(),
-        advice: "`runner fetch cifar10` gets it, dataset.path says where else it is",
+        advice: "run `runner fetch cifar10` to download it, or set dataset.path to its folder",
     };
     cache::open(caches, &source, |draft| {
         let files: Vec<_> = source.files.iter().map(|file| folder.join(file)).collect();
@@ -150,7 +150,7 @@ fn read(files: &[PathBuf], draft: &Draft) -> anyhow::Result<()> {
     writer.finish()
 }
 
-/// How many images a file has.
+/// The number of images in a file.
 fn records(path: &Path) -> anyhow::Result<usize> {
     let bytes = path
         .metadata()
@@ -159,7 +159,7 @@ fn records(path: &Path) -> anyhow::Result<usize> {
     let record = RECORD as u64;
     ensure!(
         bytes > 0 && bytes.is_multiple_of(record),
-        "{} has {bytes} bytes, expected a multiple of {record}: it is truncated, or no batch of CIFAR-10",
+        "{} has {bytes} bytes, expected a multiple of {record}: it is truncated, or not a CIFAR-10 batch",
         path.display()
     );
     Ok((bytes / record) as usize)
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::testing::{byte_sum, bytes, error, labels, shared};
 
-    /// Records whose pixels are their label's tenfold.
+    /// Records whose pixels are ten times their label.
     fn batch(labels: &[u8]) -> Vec<u8> {
         let record = |label: &u8| [vec![*label], vec![10 * label; RECORD - 1]].concat();
         labels.iter().flat_map(record).collect()
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_that_are_there_in_their_order() {
+    fn reads_the_batches_that_exist_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let caches = folder.path().join("cache");
         let inner = folder.path().join(FOLDER);
@@ -220,13 +220,13 @@ mod tests {
             assert_eq!(bytes(&set, Split::Train, 301), [70; RECORD - 1]);
             assert_eq!(bytes(&set, Split::Validation, 0), [90; RECORD - 1]);
         }
-        // One more batch, and the cache is made anew.
+        // One more batch, and the cache is rebuilt.
         fs::write(inner.join("data_batch_1.bin"), batch(&[0])).unwrap();
         assert_eq!(cifar10(&inner).open(&caches).unwrap().len(Split::Train), 303);
     }
 
     #[test]
-    fn truncated_missing_or_other_files_are_named() {
+    fn truncated_missing_and_other_files_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let attempt = || error(cifar10(folder.path()).open(&folder.path().join("cache")));
         assert!(attempt().contains("runner fetch cifar10"), "{}", attempt());
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// Sums, pixels and labels as NumPy reads them.
+    /// Sums, pixels and labels as read by NumPy.
     #[test]
     fn the_shared_files() {
         let Some(folder) = shared("cifar-10-batches-bin") else {

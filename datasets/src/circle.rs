@@ -7,19 +7,19 @@ use ebipla_core::prelude::*;
 use crate::curve_density::Arc;
 use crate::planar::{Planar, require_points, uniform};
 
-/// A circle with Gaussian noise, three times as large as the noise was measured on.
+/// A unit circle with Gaussian noise, scaled by 3.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Circle {
     /// Training points M. [points]
     #[schemars(range(min = 1))]
     size: usize,
-    /// Held-out points, drawn apart. [points]
+    /// Held-out points, drawn independently. [points]
     validation: usize,
-    /// Standard deviation of the noise around the circle of radius 1, before it is scaled by 3. [1/3 data unit]
+    /// Standard deviation of the noise around the circle of radius 1, before scaling by 3. [1/3 data unit]
     #[schemars(range(min = 0.0))]
     noise: f64,
-    /// Seed of the points, apart from run.seed: all runs see the same data. [any integer]
+    /// Seed of the points, independent of run.seed: all runs see the same data. [any integer]
     seed: u64,
 }
 
@@ -91,7 +91,7 @@ mod tests {
             .iter()
             .map(|row| (row[0].hypot(row[1]) - 3.0).powi(2))
             .sum::<f64>();
-        // The radius has standard deviation 0.15 to first order; its square is known to √(2/n) = 1.4 %.
+        // The radius has standard deviation 0.15 to first order; its square has relative standard error √(2/n) = 1.4 %.
         let spread = spread / points.len() as f64;
         assert!((spread / 0.0225 - 1.0).abs() < 0.071, "{spread}");
     }

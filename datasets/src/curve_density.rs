@@ -7,7 +7,7 @@ use tch::{Kind, Tensor};
 /// A smooth piece of a curve.
 pub struct Arc {
     pub length: f64,
-    /// The point at a share of the length, from 0 to 1.
+    /// The point at a fraction of the length, from 0 to 1.
     pub at: fn(f64) -> [f64; 2],
 }
 
@@ -16,11 +16,11 @@ pub struct CurveDensity {
     panels: Vec<Panel>,
     variance: f64,
     inverse: [[f64; 2]; 2],
-    /// log(|det T|·2πs²): what the mean of exp(−‖T⁻¹y − c‖²/(2s²)) is divided by.
+    /// log(|det T|·2πs²): normalises the mean of exp(−‖T⁻¹y − c‖²/(2s²)).
     log_volume: f64,
 }
 
-/// A short stretch of the curve: nodes and weights that integrate over it.
+/// A short piece of the curve: nodes and weights that integrate over it.
 struct Panel {
     nodes: [[f64; 2]; 5],
     weights: [f64; 5],
@@ -35,18 +35,18 @@ const GAUSS_LEGENDRE: [(f64, f64); 5] = [
     (0.906_179_845_938_664, 0.236_926_885_056_189_08),
 ];
 
-/// Panels in one standard deviation of the noise. Five nodes on a panel of length h integrate exp(−au) with relative
-/// error 4e-13·(ah)¹⁰; h = s/4 and a = 8/s, eight standard deviations beyond an end of the curve, give 4e-10.
+/// Panels per standard deviation of the noise. Five nodes on a panel of length h integrate exp(−au) with relative error
+/// 4e-13·(ah)¹⁰; h = s/4 and a = 8/s, eight standard deviations beyond an end of the curve, give 4e-10.
 const PANELS_PER_DEVIATION: f64 = 4.0;
 
-/// Noise so small that it takes more panels is taken for none.
+/// Noise so small that it would need more panels counts as no noise.
 const MOST_PANELS: f64 = 1e6;
 
-/// What lies this many standard deviations farther away than the nearest panel does not count: exp(−9²/2) = 3e-18.
+/// Panels this many standard deviations farther away than the nearest one are ignored: exp(−9²/2) = 3e-18.
 const NEGLIGIBLE: f64 = 9.0;
 
 impl CurveDensity {
-    /// With noise s and map T; there is no density without noise.
+    /// With noise s and map T; `None` without noise, which has no density.
     pub fn new(arcs: &[Arc], noise: f64, map: [[f64; 2]; 2]) -> Option<Self> {
         let panels_on = |arc: &Arc| (arc.length / noise * PANELS_PER_DEVIATION).ceil();
         if noise <= 0.0 || arcs.iter().map(panels_on).sum::<f64>() > MOST_PANELS {
@@ -84,7 +84,7 @@ impl CurveDensity {
         let nearest = self.panels.iter().map(distance).fold(f64::INFINITY, f64::min);
         let reach = nearest + NEGLIGIBLE * self.variance.sqrt();
         let near = self.panels.iter().filter(|panel| distance(panel) <= reach);
-        // Relative to the nearest panel, so that far from the curve nothing underflows.
+        // Relative to the nearest panel, so that nothing underflows far from the curve.
         let relative = |panel: &Panel| {
             panel.integrate(|c| ((nearest * nearest - square(z, c)) / (2.0 * self.variance)).exp())
         };
@@ -94,7 +94,7 @@ impl CurveDensity {
 }
 
 impl Panel {
-    /// The stretch of `arc` from the share `start` on, which holds `mass` of the distribution.
+    /// The piece of `arc` from the fraction `start` on, which holds `mass` of the distribution.
     fn of(arc: &Arc, start: f64, width: f64, mass: f64) -> Self {
         Self {
             nodes: GAUSS_LEGENDRE.map(|(node, _)| (arc.at)(start + width * 0.5 * (1.0 + node))),
@@ -119,11 +119,11 @@ mod tests {
 
     use super::*;
 
-    /// A stretch from (0, 0) to (2, 0) with s = 1, whose density is (Φ(y₁) − Φ(y₁ − 2))/2 · φ(y₂); then doubled by T,
+    /// A segment from (0, 0) to (2, 0) with s = 1, whose density is (Φ(y₁) − Φ(y₁ − 2))/2 · φ(y₂); then doubled by T,
     /// which divides the density by four. Φ(1) − Φ(−1) = 0.682689492137, and at y₁ = 10 the tail Φ(−8) − Φ(−10)
     /// = 6.22096050e-16.
     #[test]
-    fn a_straight_line_by_hand() {
+    fn a_straight_line_matches_a_calculation_by_hand() {
         let line = Arc {
             length: 2.0,
             at: |share| [2.0 * share, 0.0],
@@ -138,12 +138,12 @@ mod tests {
             (0.682_689_492_137_086 * height).ln() - 4.5,
         ];
         for (found, expected) in found.iter().zip(expected) {
-            assert!((found - expected).abs() < 1e-8, "{found} for {expected}");
+            assert!((found - expected).abs() < 1e-8, "{found}, expected {expected}");
         }
     }
 
     #[test]
-    fn no_noise_has_no_density() {
+    fn there_is_no_density_without_noise() {
         let line = Arc {
             length: 1.0,
             at: |share| [share, 0.0],

@@ -1,4 +1,4 @@
-//! Fashion-MNIST: pictures of clothes in the files of MNIST.
+//! Fashion-MNIST: images of clothes in MNIST's file format.
 
 use std::path::{Path, PathBuf};
 
@@ -14,20 +14,20 @@ use crate::subset::Subset;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FashionMnist {
-    /// The folder with train-images-idx3-ubyte, train-labels-idx1-ubyte and the same with t10k, each perhaps with .gz.
+    /// Folder with train-images-idx3-ubyte, train-labels-idx1-ubyte and the same for t10k, each optionally with .gz.
     path: PathBuf,
-    /// Side of an image; beyond 28 there is a black border. [pixels]
+    /// Side of an image; above 28 a black border is added. [pixels]
     #[schemars(range(min = 28, max = 1024))]
     image_size: usize,
-    /// Training points kept at most; null keeps all. [points]
+    /// Number of training points to keep; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
-    /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]
     #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
-    /// The classes that are trained on, from 0 (T-shirt) to 9 (ankle boot); null takes all.
+    /// Classes to train on, from 0 (T-shirt) to 9 (ankle boot); null uses all.
     labels: Option<Vec<u8>>,
-    /// Classes that are not trained on.
+    /// Classes to leave out of training.
     exclude_labels: Vec<u8>,
 }
 
@@ -62,7 +62,7 @@ impl FashionMnist {
             name: "fashion_mnist",
             folder: &self.path,
             image_size: self.image_size,
-            advice: "`runner fetch fashion_mnist` gets it, dataset.path says where else it is",
+            advice: "run `runner fetch fashion_mnist` to download it, or set dataset.path to its folder",
         };
         files.open(caches, &self.subset())
     }

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use ebipla_core::prelude::*;
 
-/// The points at `indices` (i64) of `count` points of one shape; `read` writes point number i into a row.
+/// The points at `indices` (i64) among `count` points of one shape; `read` writes point number i into a row.
 pub fn gather(
     indices: &Tensor,
     count: usize,
@@ -15,7 +15,8 @@ pub fn gather(
     let mut values = vec![0f32; indices.len() * size];
     for (index, row) in indices.iter().zip(values.chunks_exact_mut(size)) {
         let i = usize::try_from(*index).ok().filter(|i| *i < count);
-        let i = i.with_context(|| format!("there is no point {index} among {count}"))?;
+        let i =
+            i.with_context(|| format!("point {index} does not exist: the data set has {count} points"))?;
         read(i, row);
     }
     let all: Vec<_> = [&[indices.len() as i64], shape].concat();

@@ -15,7 +15,7 @@ pub struct Gaussian {
     /// Training points M. [points]
     #[schemars(range(min = 1))]
     size: usize,
-    /// Held-out points, drawn apart. [points]
+    /// Held-out points, drawn independently. [points]
     validation: usize,
     /// Dimension of a point. [dimensions]
     #[schemars(range(min = 1))]
@@ -25,7 +25,7 @@ pub struct Gaussian {
     /// Standard deviation of each coordinate. [data units]
     #[schemars(range(min = 0.0))]
     std: f64,
-    /// Seed of the points, apart from run.seed: all runs see the same data. [any integer]
+    /// Seed of the points, independent of run.seed: all runs see the same data. [any integer]
     seed: u64,
 }
 
@@ -47,7 +47,7 @@ impl Plugin for Gaussian {
 
     fn build(self, _: &mut Scope) -> anyhow::Result<Box<dyn Dataset>> {
         let points = self.size as u128 + self.validation as u128;
-        // As it is drawn, scaled, and kept.
+        // The points as drawn, scaled, and kept.
         let bytes = points * u128::from(self.dim) * (3 * size_of::<f32>()) as u128;
         require_memory(&format!("{points} points of {} dimensions", self.dim), bytes)?;
         let mut random = Random::new(self.seed);
@@ -62,7 +62,7 @@ impl Plugin for Gaussian {
 }
 
 impl Gaussian {
-    /// −‖y − mean‖²/(2 std²) − dim·log(std √(2π)); there is none where all points coincide.
+    /// −‖y − mean‖²/(2 std²) − dim·log(std √(2π)); `None` where all points coincide.
     fn log_density(&self) -> Option<LogDensity> {
         let (mean, variance) = (self.mean, self.std * self.std);
         let constant = 0.5 * f64::from(self.dim) * (2.0 * PI * variance).ln();
@@ -84,7 +84,7 @@ mod tests {
 
     /// By hand in three dimensions; −log(√(2π)·2) is the logarithm of the height of one factor.
     #[test]
-    fn log_density_by_hand() {
+    fn log_density_matches_a_calculation_by_hand() {
         let gaussian = Gaussian {
             dim: 3,
             mean: 1.0,

@@ -7,19 +7,19 @@ use ebipla_core::prelude::*;
 use crate::curve_density::Arc;
 use crate::planar::{Planar, require_points, rotation};
 
-/// Two interleaved half circles, as scikit-learn's make_moons, with Gaussian noise, rotated by 60°.
+/// Two interleaved half circles, as in scikit-learn's make_moons, with Gaussian noise, rotated by 60°.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HalfMoons {
     /// Training points M, half of them on each moon. [points]
     #[schemars(range(min = 1))]
     size: usize,
-    /// Held-out points, with other noise. [points]
+    /// Held-out points, with independent noise. [points]
     validation: usize,
     /// Standard deviation of the noise around the moons. [data units]
     #[schemars(range(min = 0.0))]
     noise: f64,
-    /// Seed of the points, apart from run.seed: all runs see the same data. [any integer]
+    /// Seed of the points, independent of run.seed: all runs see the same data. [any integer]
     seed: u64,
 }
 
@@ -67,7 +67,7 @@ impl HalfMoons {
     }
 }
 
-/// In random order, so that the first points are like all others.
+/// Shuffles the points, so that the first ones are representative.
 fn shuffled(points: &[[f64; 2]], draws: &mut Draws) -> Vec<[f64; 2]> {
     let order = Vec::<i64>::try_from(draws.permutation(points.len() as i64))
         .expect("a tensor of one dimension on the CPU");
@@ -101,7 +101,7 @@ mod tests {
 
     /// make_moons(6, shuffle=False), by hand: angles 0, π/2 and π on each moon.
     #[test]
-    fn moons_as_scikit_learn_draws_them() {
+    fn moons_match_scikit_learn() {
         let expected = [
             [1.0, 0.0],
             [0.0, 1.0],
@@ -116,10 +116,10 @@ mod tests {
         assert_eq!(moons(7).len(), 7);
     }
 
-    /// The centre of the moons, (½, ¼), turned by 60°; the mean of n = 10,000 points has noise 0.1/√n = 0.001 besides
-    /// the grid's own error of order 1/n.
+    /// The centre of the moons, (½, ¼), rotated by 60°; the mean of n = 10,000 points has noise 0.1/√n = 0.001, and the
+    /// grid itself an error of order 1/n.
     #[test]
-    fn turned_by_sixty_degrees() {
+    fn moons_are_rotated_by_sixty_degrees() {
         let points = rows(&*HalfMoons::default().points(), Split::Train);
         let mean = |d: usize| points.iter().map(|row| row[d]).sum::<f64>() / points.len() as f64;
         let (sin, cos) = (PI / 3.0).sin_cos();

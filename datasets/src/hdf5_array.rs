@@ -19,19 +19,19 @@ use crate::subset::Subset;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hdf5Array {
-    /// The file.
+    /// Path of the file.
     path: PathBuf,
     /// Name of the array with the training points.
     train: String,
-    /// Name of the array with the validation points; null holds out a share of the training points.
+    /// Name of the array with the validation points; null holds out a fraction of the training points.
     validation: Option<String>,
-    /// Share of the points that is held out, spread evenly. [fraction of all]
+    /// Fraction of the points to hold out, spread evenly. [fraction of all]
     #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0, "only_with" = "validation=null"))]
     held_out: f64,
-    /// Training points kept at most; null keeps all. [points]
+    /// Number of training points to keep; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
-    /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]
     #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
 }
@@ -85,7 +85,7 @@ impl Hdf5Array {
             folder,
             files: vec![file],
             preprocessing: format!("rows of {name}"),
-            advice: "dataset.path names an HDF5 file",
+            advice: "set dataset.path to an HDF5 file",
         };
         cache::open(caches, &source, |draft| {
             read(path, name, draft).with_context(|| format!("reading `{name}` of {}", path.display()))
@@ -97,11 +97,11 @@ fn read(path: &Path, name: &str, draft: &Draft) -> anyhow::Result<()> {
     let file = hdf5::FileBuilder::new()
         .with_fapl(|access| access.file_locking(false))
         .open(path)
-        .context("this is no HDF5 file, or a damaged one")?;
+        .context("this is not an HDF5 file, or it is damaged")?;
     let Ok(array) = file.dataset(name) else {
         let mut names = file.member_names().unwrap_or_default();
         names.sort();
-        bail!("there is no such array; the file has {}", names.join(", "));
+        bail!("the array does not exist; the file has {}", names.join(", "));
     };
     let element = match array.dtype()?.to_descriptor()? {
         TypeDescriptor::Unsigned(IntSize::U1) => Element::U8,
@@ -130,7 +130,7 @@ fn read(path: &Path, name: &str, draft: &Draft) -> anyhow::Result<()> {
         count,
         labelled: false,
     };
-    // Also makes sure that the size of a point can be counted.
+    // Also ensures that the size of a point does not overflow.
     let writer = draft.begin(layout.clone())?;
     let most = (BLOCK / layout.point_bytes()).max(1);
     for first in (0..count).step_by(most) {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_as_they_are_and_bytes_scaled() {
+    fn reads_numbers_as_they_are_and_scales_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let (path, caches) = (folder.path().join("a.h5"), folder.path().join("cache"));
         let numbers = Array2::from_shape_fn((40, 3), |(i, j)| i as f32 * 0.5 - j as f32);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn unreadable_arrays_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let (path, caches) = (folder.path().join("a.h5"), folder.path().join("cache"));
         let attempt = |name: &str| {
@@ -234,7 +234,11 @@ mod tests {
             attempt("train")
         );
         fs::write(&path, "not HDF5").unwrap();
-        assert!(attempt("train").contains("no HDF5 file"), "{}", attempt("train"));
+        assert!(
+            attempt("train").contains("not an HDF5 file"),
+            "{}",
+            attempt("train")
+        );
 
         let file = hdf5::File::create(&path).unwrap();
         let doubles = ArrayD::<f64>::zeros(vec![2, 2]);

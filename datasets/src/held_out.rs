@@ -1,11 +1,11 @@
-//! Holds out a share of points for validation where the data come in one piece.
+//! Holds out a fraction of the points for validation if the data have no split.
 
 use std::sync::Arc;
 
 use crate::cache::Cache;
 use crate::cached::Part;
 
-/// Training and validation part of a cache: of every 1/share points in a row, one is held out.
+/// Training and validation part of a cache: one of every 1/share consecutive points is held out.
 pub fn held_out(cache: Cache, share: f64) -> [Part; 2] {
     let cache = Arc::new(cache);
     let before = |i: usize| (i as f64 * share) as usize;
@@ -22,7 +22,7 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn the_share_is_spread_evenly() {
+    fn held_out_points_are_spread_evenly() {
         let [train, validation] = held_out(testing::cache(&[0; 12], &[]), 0.25);
         assert_eq!(validation.points, [3, 7, 11]);
         assert_eq!(train.points, [0, 1, 2, 4, 5, 6, 8, 9, 10]);

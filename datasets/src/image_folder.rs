@@ -1,4 +1,4 @@
-//! Any folder of pictures.
+//! Any folder of images.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +12,25 @@ use crate::images::decode::Shape;
 use crate::images::{files, fill};
 use crate::subset::Subset;
 
-/// All JPEG and PNG files below a folder, the largest square in the middle of each, resized; a share is held out.
+/// All JPEG and PNG files in a folder and its subfolders, cropped to their central square and resized; some are held
+/// out.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ImageFolder {
-    /// The folder.
+    /// Path of the folder.
     path: PathBuf,
     /// Side of an image. [pixels]
     #[schemars(range(min = 1, max = 4096))]
     image_size: u32,
     /// Channels of an image: 1 (grey) or 3 (colour). [channels]
     channels: usize,
-    /// Share of the pictures that is held out, spread evenly over their names. [fraction of all]
+    /// Fraction of the images to hold out, spread evenly over their names. [fraction of all]
     #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
     validation: f64,
-    /// Training points kept at most; null keeps all. [points]
+    /// Number of training points to keep; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
-    /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]
     #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
 }
@@ -75,7 +76,7 @@ impl ImageFolder {
                 size: self.image_size,
             },
             validation: self.validation,
-            advice: "dataset.path says where they are",
+            advice: "set dataset.path to the folder of the images",
         };
         let subset = Subset {
             limit: self.limit,
@@ -86,7 +87,7 @@ impl ImageFolder {
     }
 }
 
-/// The pictures below a folder, a share of which is held out.
+/// The images in a folder and its subfolders, a fraction of which is held out.
 pub struct Pictures<'a> {
     pub name: &'static str,
     pub folder: &'a Path,
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_all_sizes_in_grey_and_colour() {
+    fn reads_images_of_all_sizes_in_grey_and_colour() {
         let folder = folder_of(8);
         let caches = tempfile::tempdir().unwrap();
         for channels in [1, 3] {
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_comes_or_goes_makes_the_cache_anew() {
+    fn an_added_or_removed_image_rebuilds_the_cache() {
         let folder = folder_of(4);
         let caches = tempfile::tempdir().unwrap();
         let count = || {
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_channels_and_missing_folders_are_named() {
+    fn wrong_channels_and_missing_folders_are_reported() {
         let two = ImageFolder {
             channels: 2,
             ..ImageFolder::default()

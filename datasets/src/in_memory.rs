@@ -1,4 +1,4 @@
-//! A data set that is held in memory.
+//! A data set held in memory.
 
 use ebipla_core::prelude::*;
 

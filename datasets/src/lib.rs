@@ -1,4 +1,4 @@
-//! The data sets that come with the runner. Each file registers what it defines.
+//! The data sets that come with the runner. Each file registers the data sets it defines.
 
 mod blobs;
 mod cache;

@@ -1,4 +1,4 @@
-//! The handwritten digits, and what Fashion-MNIST shares with them: four idx files.
+//! The handwritten digits, and the loader that Fashion-MNIST shares: four idx files.
 
 use std::path::{Path, PathBuf};
 
@@ -16,20 +16,20 @@ use crate::subset::Subset;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mnist {
-    /// The folder with train-images-idx3-ubyte, train-labels-idx1-ubyte and the same with t10k, each perhaps with .gz.
+    /// Folder with train-images-idx3-ubyte, train-labels-idx1-ubyte and the same for t10k, each optionally with .gz.
     path: PathBuf,
-    /// Side of an image; beyond 28 there is a black border. [pixels]
+    /// Side of an image; above 28 a black border is added. [pixels]
     #[schemars(range(min = 28, max = 1024))]
     image_size: usize,
-    /// Training points kept at most; null keeps all. [points]
+    /// Number of training points to keep; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
-    /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]
     #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
-    /// The digits that are trained on; null takes all.
+    /// Digits to train on; null uses all.
     labels: Option<Vec<u8>>,
-    /// Digits that are not trained on.
+    /// Digits to leave out of training.
     exclude_labels: Vec<u8>,
 }
 
@@ -64,7 +64,7 @@ impl Mnist {
             name: "mnist",
             folder: &self.path,
             image_size: self.image_size,
-            advice: "`runner fetch mnist` gets it, dataset.path says where else it is",
+            advice: "run `runner fetch mnist` to download it, or set dataset.path to its folder",
         };
         files.open(caches, &self.subset())
     }
@@ -82,7 +82,7 @@ impl Mnist {
 /// Side of an image in the files.
 pub const SIZE: usize = 28;
 
-/// The four files of a set like MNIST.
+/// The four files of a data set in MNIST's format.
 pub struct IdxFiles<'a> {
     pub name: &'static str,
     pub folder: &'a Path,
@@ -152,7 +152,7 @@ fn read_labels(path: &Path, count: usize) -> anyhow::Result<Vec<u8>> {
         "there are {count} images, but {} labels",
         array.dims[0]
     );
-    // In blocks, since the images may not keep what they promise either.
+    // In blocks, since the declared number of images may be false as well.
     let mut labels = Vec::new();
     while labels.len() < count {
         let mut block = vec![0; (count - labels.len()).min(1 << 16)];
@@ -213,7 +213,7 @@ mod tests {
     use crate::formats::idx::tests::{file, gzip};
     use crate::testing::{byte_sum, bytes, error, labels, shared};
 
-    /// Writes images whose pixels are all equal to these, with these labels.
+    /// Writes images whose pixels all have these values, with these labels.
     fn write(folder: &Path, split: &str, pixels: &[u8], labels: &[u8]) {
         let images: Vec<_> = pixels.iter().flat_map(|pixel| [*pixel; SIZE * SIZE]).collect();
         let images = file(&[pixels.len() as u32, 28, 28], &images);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn images_labels_and_a_border() {
+    fn reads_images_and_labels_and_adds_a_border() {
         let folder = tempfile::tempdir().unwrap();
         let caches = folder.path().join("cache");
         write(folder.path(), "train", &[0, 128, 255], &[7, 0, 9]);
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(set.shape(), [1, 28, 28]);
         assert_eq!(labels(&set, Split::Train), [7, 0, 9]);
         assert_eq!(bytes(&set, Split::Train, 1), [128; 784]);
-        // The range is [−1, 1], with both ends.
+        // The range is [−1, 1], both ends included.
         let ends = set.get(Split::Train, &Tensor::from_slice(&[0i64, 2])).unwrap();
         assert_eq!(
             (ends.min().double_value(&[]), ends.max().double_value(&[])),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_do_not_fit_together_are_refused() {
+    fn mismatched_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let attempt = || error(mnist(folder.path()).open(&folder.path().join("cache")));
         assert!(attempt().contains("runner fetch mnist"), "{}", attempt());
@@ -277,7 +277,7 @@ mod tests {
         assert!(attempt().contains("images × 28 × 28"), "{}", attempt());
     }
 
-    /// Sums, pixels and labels as NumPy reads them.
+    /// Sums, pixels and labels as read by NumPy.
     #[test]
     fn the_shared_files() {
         let Some(folder) = shared("mnist") else { return };

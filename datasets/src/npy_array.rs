@@ -16,15 +16,15 @@ use crate::subset::Subset;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NpyArray {
-    /// A .npy file, or a folder with train.npy and perhaps validation.npy.
+    /// Path of a .npy file, or of a folder with train.npy and optionally validation.npy.
     path: PathBuf,
-    /// Share of the points that is held out, spread evenly, where there is no validation.npy. [fraction of all]
+    /// Fraction of the points to hold out, spread evenly, if there is no validation.npy. [fraction of all]
     #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
     validation: f64,
-    /// Training points kept at most; null keeps all. [points]
+    /// Number of training points to keep; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
-    /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]
     #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
 }
@@ -81,7 +81,7 @@ fn cached(caches: &Path, path: &Path) -> anyhow::Result<Cache> {
         folder,
         files: vec![file],
         preprocessing: "rows".into(),
-        advice: "dataset.path names a .npy file, or a folder with train.npy and perhaps validation.npy",
+        advice: "set dataset.path to a .npy file, or to a folder with train.npy and optionally validation.npy",
     };
     cache::open(caches, &source, |draft| {
         read(path, draft).with_context(|| format!("reading {}", path.display()))
@@ -100,7 +100,7 @@ fn read(path: &Path, draft: &Draft) -> anyhow::Result<()> {
     );
     let (count, shape) = (*count, shape.to_vec());
     if let Some(conversion) = array.conversion {
-        tracing::info!("{}: {} is read as float32", path.display(), conversion.name);
+        tracing::info!("{}: converting {} to float32", path.display(), conversion.name);
     }
     let layout = Layout {
         element: array.element,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_as_they_are_and_bytes_scaled() {
+    fn reads_numbers_as_they_are_and_scales_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let (path, caches) = (folder.path().join("train.npy"), folder.path().join("cache"));
         let numbers = [1.5f32, -2.0, 1e30, 0.1];

@@ -1,4 +1,4 @@
-//! What the synthetic sets share: a curve in the plane, Gaussian noise around it, and a linear map.
+//! Shared by the synthetic data sets: a curve in the plane, Gaussian noise around it, and a linear map.
 
 use ebipla_core::prelude::*;
 use ebipla_core::{Random, require_memory};
@@ -17,12 +17,12 @@ pub struct Planar {
     pub seed: u64,
     /// The linear map T, row by row.
     pub map: [[f64; 2]; 2],
-    /// The curve once more, as what its points are uniform on: equally likely pieces.
+    /// The same curve as arcs of equal probability, on which its points are uniform.
     pub arcs: Vec<Arc>,
 }
 
 impl Planar {
-    /// Both splits; `curve` gives so many points of the curve.
+    /// Both splits; `curve` returns the given number of points of the curve.
     pub fn build(&self, curve: impl Fn(usize, &mut Draws) -> Vec<[f64; 2]>) -> Box<dyn Dataset> {
         let mut random = Random::new(self.seed);
         let mut split = |split, count| {
@@ -52,7 +52,7 @@ impl Planar {
     }
 }
 
-/// Refuses more points than fit into memory, with what it takes to draw them.
+/// Refuses more points than fit into memory, counting the memory to draw them.
 pub fn require_points(size: usize, validation: usize) -> anyhow::Result<()> {
     const BYTES: u128 = 64;
     let count = size as u128 + validation as u128;
@@ -83,10 +83,10 @@ pub fn rows(dataset: &dyn Dataset, split: Split) -> Vec<Vec<f64>> {
         .unwrap_or_default()
 }
 
-/// What every density must satisfy: it integrates to one, and to the share of points on the right half of the plane.
+/// What every density must satisfy: it integrates to one, and to the fraction of points in the right half of the plane.
 ///
-/// The midpoint rule on ±5 with spacing `step` is exact to far below 1e-6 where the step is at most half the smallest
-/// width of the noise. A share of n = 10,000 points has standard error at most 1/(2√n) = 0.005.
+/// The midpoint rule on ±5 with spacing `step` is exact to far below 1e-6 if the step is at most half the smallest
+/// width of the noise. A fraction of n = 10,000 points has standard error at most 1/(2√n) = 0.005.
 #[cfg(test)]
 #[track_caller]
 pub fn assert_density_fits(dataset: &dyn Dataset, step: f64) {
@@ -106,6 +106,6 @@ pub fn assert_density_fits(dataset: &dyn Dataset, step: f64) {
     let found = rows.iter().filter(|row| row[0] > 0.0).count() as f64 / rows.len() as f64;
     assert!(
         (found - expected).abs() < 0.025,
-        "{found} of the points for {expected}"
+        "{found} of the points, expected {expected}"
     );
 }

@@ -1,4 +1,4 @@
-//! Chooses the training points: by label, by number, at random.
+//! Selects training points by label, by number, or at random.
 
 use anyhow::ensure;
 use ebipla_core::Random;
@@ -6,30 +6,27 @@ use ebipla_core::prelude::*;
 
 use crate::cached::Part;
 
-/// Which of the points are kept.
+/// Which points to keep.
 #[derive(Default)]
 pub struct Subset<'a> {
-    /// At most so many.
+    /// Maximum number of points.
     pub limit: Option<usize>,
-    /// The first ones, or a random choice with this seed.
+    /// Seed of a random choice; `None` keeps the first ones.
     pub seed: Option<u64>,
-    /// Only those with these labels.
+    /// Labels to keep; `None` keeps all.
     pub labels: Option<&'a [u8]>,
-    /// None of those with these labels.
+    /// Labels to drop.
     pub exclude: &'a [u8],
 }
 
 impl Subset<'_> {
-    /// Keeps the points that were asked for, in their order.
+    /// Keeps the selected points, in their order.
     pub fn of(&self, mut part: Part) -> anyhow::Result<Part> {
         if let Some(labels) = part.cache.labels() {
             part.points.retain(|i| self.wants(labels[*i]));
         }
         let (found, limit) = (part.points.len(), self.limit.unwrap_or(usize::MAX));
-        ensure!(
-            found > 0,
-            "no training points are left: there are none with these labels"
-        );
+        ensure!(found > 0, "no training points are left: none has these labels");
         if found > limit {
             part.points = match self.seed {
                 None => part.points[..limit].to_vec(),
@@ -45,7 +42,7 @@ impl Subset<'_> {
         self.labels.is_none_or(|labels| labels.contains(&label)) && !self.exclude.contains(&label)
     }
 
-    /// What is wrong with the choice of labels, of which there are `classes`.
+    /// Problems with the choice of labels, of which there are `classes`.
     pub fn complaints(&self, classes: u8) -> Vec<Complaint> {
         let named = [
             ("labels", self.labels.unwrap_or_default()),
@@ -66,7 +63,7 @@ impl Subset<'_> {
     }
 }
 
-/// `limit` of the points, each equally likely, in their order.
+/// A random choice of `limit` of the points, in their order.
 fn random_choice(points: &[usize], limit: usize, seed: u64) -> anyhow::Result<Vec<usize>> {
     let order = Random::new(seed)
         .stream("subset", 0)
@@ -92,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_points_or_some_at_random() {
+    fn keeps_the_first_points_or_a_random_choice() {
         let first = Subset {
             limit: Some(4),
             ..Subset::default()
@@ -113,12 +110,12 @@ mod tests {
             );
         }
         assert_eq!(choices[3], random(3));
-        // Each point is missing in 60 choices with probability (2/3)⁶⁰ = 3e-11.
+        // A given point is missing from 60 choices with probability (2/3)⁶⁰ = 3e-11.
         assert!((0..12).all(|i| choices.iter().any(|choice| choice.contains(&i))));
     }
 
     #[test]
-    fn labels_are_chosen_before_the_limit_counts() {
+    fn labels_are_selected_before_the_limit_applies() {
         let subset = Subset {
             limit: Some(3),
             labels: Some(&[1, 2]),
@@ -135,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_do_not_exist_are_found_and_a_choice_of_nothing() {
+    fn unknown_labels_and_empty_choices_are_refused() {
         let complaints = |labels, exclude| {
             let subset = Subset {
                 labels,

@@ -1,4 +1,4 @@
-//! The Street View House Numbers, from their MATLAB files.
+//! Street View House Numbers, from the MATLAB files.
 
 use std::path::{Path, PathBuf};
 
@@ -16,17 +16,17 @@ use crate::subset::Subset;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Svhn {
-    /// The folder with train_32x32.mat and test_32x32.mat.
+    /// Folder with train_32x32.mat and test_32x32.mat.
     path: PathBuf,
-    /// Training points kept at most; null keeps all. [points]
+    /// Number of training points to keep; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
-    /// Which points `limit` keeps: null the first ones, a number a random choice with that seed. [any integer]
+    /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]
     #[schemars(extend("only_with" = "limit"))]
     subset_seed: Option<u64>,
-    /// The digits that are trained on; null takes all.
+    /// Digits to train on; null uses all.
     labels: Option<Vec<u8>>,
-    /// Digits that are not trained on.
+    /// Digits to leave out of training.
     exclude_labels: Vec<u8>,
 }
 
@@ -80,7 +80,7 @@ impl Svhn {
             folder: self.path.clone(),
             files: vec![file.clone().into()],
             preprocessing: "svhn".into(),
-            advice: "`runner fetch svhn` gets it, dataset.path says where else it is",
+            advice: "run `runner fetch svhn` to download it, or set dataset.path to its folder",
         };
         let path = self.path.join(file);
         cache::open(caches, &source, |draft| {
@@ -115,7 +115,7 @@ fn read(path: &Path, draft: &Draft) -> anyhow::Result<()> {
     writer.finish()
 }
 
-/// MATLAB stores the columns of each channel one after the other.
+/// MATLAB stores the columns of each channel one after another.
 fn transpose(columns: &[u8], rows: &mut [u8]) {
     for (from, to) in columns.chunks(SIZE * SIZE).zip(rows.chunks_mut(SIZE * SIZE)) {
         for (i, value) in to.iter_mut().enumerate() {
@@ -124,7 +124,7 @@ fn transpose(columns: &[u8], rows: &mut [u8]) {
     }
 }
 
-/// The digits; the files have 10 for 0.
+/// The digits; the files store 0 as 10.
 fn labels(path: &Path, count: usize) -> anyhow::Result<Vec<u8>> {
     let mut array = mat::array(path, "y")?;
     let found = array.dims.iter().product::<usize>();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_columns_and_digits() {
+    fn reads_rows_columns_and_digits() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("train_32x32.mat"), file(4, &[10, 1, 9, 1])).unwrap();
         fs::write(folder.path().join("test_32x32.mat"), file(2, &[3, 10])).unwrap();
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Sums, pixels and labels as SciPy reads them.
+    /// Sums, pixels and labels as read by SciPy.
     #[test]
     fn the_shared_files() {
         let Some(folder) = shared("svhn") else { return };

@@ -7,19 +7,19 @@ use ebipla_core::prelude::*;
 use crate::curve_density::Arc;
 use crate::planar::{Planar, require_points, rotation, uniform};
 
-/// A spiral in the plane, even along its length, with Gaussian noise, rotated by 45°.
+/// A spiral in the plane, uniform in arc length, with Gaussian noise, rotated by 45°.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SwissRoll {
     /// Training points M. [points]
     #[schemars(range(min = 1))]
     size: usize,
-    /// Held-out points, drawn apart. [points]
+    /// Held-out points, drawn independently. [points]
     validation: usize,
     /// Standard deviation of the noise around the spiral. [data units]
     #[schemars(range(min = 0.0))]
     noise: f64,
-    /// Seed of the points, apart from run.seed: all runs see the same data. [any integer]
+    /// Seed of the points, independent of run.seed: all runs see the same data. [any integer]
     seed: u64,
 }
 
@@ -34,7 +34,7 @@ impl Default for SwissRoll {
     }
 }
 
-/// The paper gives no range; one and a half turns, from 1.5π to 4.5π.
+/// The paper gives no range; this is one and a half turns, from 1.5π to 4.5π.
 const TURNS: (f64, f64) = (1.5 * PI, 4.5 * PI);
 const SCALE: f64 = 0.125;
 const ROTATION: f64 = PI / 4.0;
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Without noise every point lies on the spiral: its radius is t/8 where t is its angle, up to full turns.
+    /// Without noise every point lies on the spiral: at angle t its radius is t/8, up to full turns.
     #[test]
     fn points_lie_on_the_spiral_evenly_in_arc_length() {
         let n = 20_000;
@@ -143,11 +143,11 @@ mod tests {
         assert_density_fits(&*SwissRoll::default().points(), 0.05);
     }
 
-    /// An endless line of length ℓ = 11.17 in noise s across would have −log ℓ − ½log(2πe s²) = −1.529 nats; the two
-    /// ends, where the density fades, bring it down to ∫p log p = −1.5439 (by another program). The log-density has
-    /// standard deviation 0.72, so that its mean over 10,000 points has standard error 0.0072.
+    /// An endless line of length ℓ = 11.17 in noise of width s would have −log ℓ − ½log(2πe s²) = −1.529 nats; the two
+    /// ends, where the density decays, reduce it to ∫p log p = −1.5439 (computed by another program). The log-density
+    /// has standard deviation 0.72, so its mean over 10,000 points has standard error 0.0072.
     #[test]
-    fn the_log_density_of_held_out_points_is_known() {
+    fn the_log_density_of_held_out_points_has_its_known_mean() {
         let roll = SwissRoll::default().points();
         let held_out = roll.first(Split::Validation, usize::MAX).unwrap();
         let log_density = roll.log_density(&held_out).unwrap();

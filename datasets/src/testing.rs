@@ -12,7 +12,7 @@ use skip::skip;
 
 use crate::cache::{self, Cache, Element, Layout, Source};
 
-/// A cache of points of one byte each, with labels unless there are none.
+/// A cache of points of one byte each, optionally with labels.
 pub fn cache(bytes: &[u8], labels: &[u8]) -> Cache {
     let folder = tempfile::tempdir().unwrap();
     let source = Source {
@@ -53,7 +53,7 @@ pub fn bytes(dataset: &dyn Dataset, split: Split, i: i64) -> Vec<u8> {
         .into_iter()
         .map(|value| {
             let byte = ((value + 1.0) * 127.5).round() as u8;
-            assert_eq!(f32::from(byte) / 127.5 - 1.0, value, "no byte");
+            assert_eq!(f32::from(byte) / 127.5 - 1.0, value, "not a byte");
             byte
         })
         .collect()
@@ -66,12 +66,12 @@ pub fn byte_sum(dataset: &dyn Dataset, split: Split) -> f64 {
     bytes.sum(tch::Kind::Double).double_value(&[])
 }
 
-/// What went wrong, with all its causes.
+/// The error with all its causes.
 pub fn error<T>(result: anyhow::Result<T>) -> String {
     format!("{:#}", result.err().expect("an error"))
 }
 
-/// A folder of the shared data, which may be absent.
+/// A folder of the shared data; reports a skip if it is missing.
 pub fn shared(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("EBIPLA_SHARED").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
@@ -79,7 +79,7 @@ pub fn shared(name: &str) -> Option<PathBuf> {
     );
     let folder = root.join("data").join(name);
     if !folder.is_dir() {
-        skip(&format!("there is no {}", folder.display()));
+        skip(&format!("{} is missing", folder.display()));
         return None;
     }
     Some(folder)

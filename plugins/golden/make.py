@@ -47,7 +47,7 @@ class Energy(nn.Module):
 def write(name, network, x, loss):
     """Weights to one file; inputs, outputs and gradients of `loss` under each activation to another."""
     weights = network(nn.ReLU).state_dict()
-    # Larger than at the start of a training, so that no activation is near linear.
+    # Larger than initial weights, so that no activation is near linear.
     weights = {key: 3 * value for key, value in weights.items()}
     save_file(weights, HERE / f"{name}_weights.safetensors")
     found = {}

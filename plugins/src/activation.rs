@@ -1,4 +1,4 @@
-//! The activations of the networks, on tensors and on vectors of the processor.
+//! The networks' activation functions, on tensors and on CPU vectors.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
 
@@ -12,9 +12,9 @@ pub enum Activation {
     Silu,
     /// max(0, z).
     Relu,
-    /// z where it is positive, slope·z elsewhere.
+    /// z where z is positive, slope·z elsewhere.
     LeakyRelu,
-    /// z·Φ(z), Φ the standard normal distribution function.
+    /// z·Φ(z), where Φ is the standard normal distribution function.
     Gelu,
 }
 
@@ -22,7 +22,7 @@ pub enum Activation {
 pub const SLOPE: f64 = 0.2;
 
 impl Activation {
-    /// With the slope that a leaky one has where z is negative.
+    /// Adds the slope that leaky_relu uses where z is negative.
     pub fn with_slope(self, slope: f64) -> Nonlinearity {
         match self {
             Activation::Silu => Nonlinearity::Silu,
@@ -33,7 +33,7 @@ impl Activation {
     }
 }
 
-/// An activation with all that it takes to compute it.
+/// An activation with all its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Nonlinearity {
     Silu,
@@ -47,14 +47,14 @@ impl Nonlinearity {
         match self {
             Nonlinearity::Silu => z.silu(),
             Nonlinearity::Relu => z.relu(),
-            // tch's own leaky_relu fixes the slope to 0.01. Its derivative at z, which takes a slope, times z is the same,
-            // and libtorch differentiates that product in one pass.
+            // tch's leaky_relu fixes the slope to 0.01. Its derivative at z takes a slope; multiplied by z it gives the
+            // same result, and libtorch differentiates that product in one pass.
             Nonlinearity::LeakyRelu(slope) => z.detach().leaky_relu_backward(z, slope, false),
             Nonlinearity::Gelu => z.gelu("none"),
         }
     }
 
-    /// The same, written to `out`.
+    /// Writes the activation to `out`.
     pub fn apply_out(self, z: &Tensor, out: &Tensor) -> Tensor {
         match self {
             Nonlinearity::Silu => z.silu_out(out),
@@ -64,7 +64,7 @@ impl Nonlinearity {
         }
     }
 
-    /// `upstream` times the derivative at `z`, written to `out`.
+    /// Writes `upstream` times the derivative at `z` to `out`.
     pub fn backward_out(self, z: &Tensor, upstream: &Tensor, out: &Tensor) -> Tensor {
         match self {
             Nonlinearity::Silu => z.silu_backward_grad_input(out, upstream),
@@ -74,7 +74,7 @@ impl Nonlinearity {
         }
     }
 
-    /// Replaces each z by its activation, and writes the derivatives to `slopes`.
+    /// Replaces each z by its activation and writes the derivatives to `slopes`.
     #[inline(always)]
     pub fn apply_with_slopes<S: Simd>(self, simd: S, z: &mut [S::f32s], slopes: &mut [S::f32s]) {
         let places = z.iter_mut().zip(slopes);
@@ -103,7 +103,7 @@ impl Nonlinearity {
     }
 }
 
-/// The activation z·σ(z), and its derivative.
+/// The activation z·σ(z) and its derivative.
 #[inline(always)]
 fn silu<S: Simd>(simd: S, z: S::f32s) -> [S::f32s; 2] {
     let one = simd.splat_f32s(1.0);
@@ -113,7 +113,7 @@ fn silu<S: Simd>(simd: S, z: S::f32s) -> [S::f32s; 2] {
     [value, slope]
 }
 
-/// The activation with slope `below` where z is negative, and its derivative.
+/// The activation with slope `below` for negative z, and its derivative.
 #[inline(always)]
 fn leaky_relu<S: Simd>(simd: S, z: S::f32s, below: f32) -> [S::f32s; 2] {
     let positive = simd.greater_than_f32s(z, simd.splat_f32s(0.0));
@@ -121,7 +121,7 @@ fn leaky_relu<S: Simd>(simd: S, z: S::f32s, below: f32) -> [S::f32s; 2] {
     [simd.mul_f32s(slope, z), slope]
 }
 
-/// The activation z·Φ(z), and its derivative.
+/// The activation z·Φ(z) and its derivative.
 #[inline(always)]
 fn gelu<S: Simd>(simd: S, z: S::f32s) -> [S::f32s; 2] {
     let half = simd.mul_f32s(z, simd.splat_f32s(-0.5));
@@ -134,12 +134,12 @@ fn gelu<S: Simd>(simd: S, z: S::f32s) -> [S::f32s; 2] {
     ]
 }
 
-/// eˣ to two units in the last place: 2ⁿ from the exponent bits, eʳ with |r| ≤ ½ln 2 by its Taylor series.
+/// eˣ to two units in the last place: 2ⁿ from the exponent bits, eʳ with |r| ≤ ½ln 2 from its Taylor series.
 #[inline(always)]
 fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     /// 1.5·2²³: adding it leaves the nearest integer in the low bits.
     const SHIFT: f32 = 12_582_912.0;
-    /// The upper bits of ln 2, so that n·LN_2_HIGH is exact.
+    /// The upper bits of ln 2, which make n·LN_2_HIGH exact.
     const LN_2_HIGH: f32 = 0.693_145_75;
     const LN_2_LOW: f32 = 1.428_606_8e-6;
     debug_assert!((f64::from(LN_2_HIGH) + f64::from(LN_2_LOW) - f64::from(LN_2)).abs() < 1e-7);
@@ -171,7 +171,7 @@ fn normal_cdf<S: Simd>(simd: S, z: S::f32s, density: S::f32s) -> S::f32s {
     simd.select_f32s(positive, simd.sub_f32s(one, tail), tail)
 }
 
-/// Horner's scheme, the highest coefficient first.
+/// Horner's scheme, highest coefficient first.
 #[inline(always)]
 fn polynomial<S: Simd, const TERMS: usize>(simd: S, x: S::f32s, coefficients: [f32; TERMS]) -> S::f32s {
     let mut sum = simd.splat_f32s(0.0);

@@ -1,8 +1,8 @@
-//! One step of underdamped (kinetic) Langevin dynamics, for samplers and algorithms alike.
+//! A step of underdamped (kinetic) Langevin dynamics, shared by samplers and algorithms.
 
 use ebipla_core::prelude::*;
 
-/// How a step is taken.
+/// Integrator of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Integrator {
@@ -33,9 +33,9 @@ pub struct Phase {
 }
 
 impl Kinetic {
-    /// Moves on by one step from where the gradient is `start`.
+    /// Takes one step; `start` is the gradient at the current position.
     ///
-    /// `gradient` is asked for the gradient at the new position where the integrator needs it, which is then returned.
+    /// Calls `gradient` for the new position if the integrator needs it, and returns that gradient.
     pub fn step(
         &self,
         phase: &mut Phase,
@@ -54,8 +54,8 @@ impl Kinetic {
         }
     }
 
-    /// The stationary variance of x where F is quadratic with the curvature λ, as a multiple of τ/λ; infinity where the step
-    /// is unstable, and 0 without noise.
+    /// The stationary variance of x for quadratic F with curvature λ, as a multiple of τ/λ; infinity where the step is
+    /// unstable, 0 without noise.
     pub fn variance(&self, curvature: f64) -> f64 {
         // Both Verlet integrators are stable as long as h²λ < 4.
         let product = self.step_size * self.step_size * curvature;
@@ -71,7 +71,7 @@ impl Kinetic {
         }
     }
 
-    /// O over a time t: v ← δv + √(τ(1 − δ²))ξ with δ = e^{−ct}, which keeps N(0, τ).
+    /// O for a time t: v ← δv + √(τ(1 − δ²))ξ with δ = e^{−ct}, which preserves N(0, τ).
     fn refresh(&self, v: &mut Tensor, time: f64, draws: &mut Draws) {
         let kept = (-self.friction * time).exp();
         let noise_scale = (self.temperature * (1.0 - kept * kept)).sqrt();
@@ -128,7 +128,7 @@ impl Kinetic {
     }
 }
 
-/// The exponential integrator's coefficients: the linear part of the equation solved exactly over a step h.
+/// The exponential integrator's coefficients: it solves the linear part of the equation exactly over a step h.
 ///
 /// The noises are ε_v = √(2c)∫e^{−c(h−s)}dB and ε_x = √(2c)∫(1 − e^{−c(h−s)})/c dB over [0, h].
 struct Exponential {
@@ -142,7 +142,7 @@ struct Exponential {
 
 impl Exponential {
     fn new(c: f64, h: f64) -> Self {
-        // 1 − e^{−ch} and 1 − e^{−2ch} without cancellation for a small step.
+        // 1 − e^{−ch} and 1 − e^{−2ch} without cancellation for small steps.
         let one_minus = -(-c * h).exp_m1();
         let psi1 = one_minus / c;
         Self {
@@ -155,10 +155,10 @@ impl Exponential {
         }
     }
 
-    /// λ·Var x in the stationary state of the chain on curvature λ, at τ = 1; infinity if there is none.
+    /// λ·Var x in the chain's stationary state for curvature λ, at τ = 1; infinity if there is none.
     ///
-    /// The step is linear, (x, v) ← A(x, v) + ε, so that the covariance S solves S = ASAᵀ + Cov ε: three linear equations for
-    /// Var x, Cov(x, v) and Var v, of which Cramer's rule gives the first.
+    /// The step is linear, (x, v) ← A(x, v) + ε, so the covariance S solves S = ASAᵀ + Cov ε: three linear equations
+    /// for Var x, Cov(x, v) and Var v, of which Cramer's rule gives the first.
     fn variance(&self, curvature: f64) -> f64 {
         let Self { psi0, psi1, psi2, .. } = *self;
         if curvature <= 0.0 {
@@ -181,7 +181,7 @@ impl Exponential {
         curvature * with_first(noise) / with_first([1.0 - xx * xx, -xx * vx, -vx * vx])
     }
 
-    /// Weights of a fresh normal and of the velocity's normal in ε_x, by Cholesky's factorisation.
+    /// Weights of a new normal and of the velocity's normal in ε_x, by Cholesky factorisation.
     fn position_noise(&self) -> [f64; 2] {
         let from_velocity = self.covariance / self.var_v.sqrt();
         let own = (self.var_x - from_velocity * from_velocity).max(0.0);
@@ -193,7 +193,7 @@ impl Exponential {
 pub mod tests {
     use super::*;
 
-    /// The stationary covariance S = ASAᵀ + Q of the linear chain on N(0, 1), by iterating to the fixed point.
+    /// The stationary covariance S = ASAᵀ + Q of the linear chain on N(0, 1), by fixed-point iteration.
     ///
     /// A and Q are written out from the integrals above, independently of the code under test: A = [[1 − ψ₂, ψ₁],
     /// [−ψ₁, ψ₀]], Var ε_v = 1 − ψ₀², Cov = (1 − ψ₀)²/c, Var ε_x = (2ch + 4ψ₀ − ψ₀² − 3)/c².
@@ -216,14 +216,15 @@ pub mod tests {
         x
     }
 
-    /// The coefficients against the formulas that the integrals give, and positive where rounding bites.
+    /// The coefficients against the formulas from the integrals, and positive where rounding would matter.
     #[test]
     fn exponential_coefficients() {
         let (c, h) = (1.3, 0.8);
         let found = Exponential::new(c, h);
         let psi0 = f64::exp(-c * h);
-        let close =
-            |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} for {expected}");
+        let close = |found: f64, expected: f64| {
+            assert!((found - expected).abs() < 1e-12, "{found}, expected {expected}")
+        };
         close(found.psi0, psi0);
         close(found.var_v, 1.0 - psi0 * psi0);
         close(found.covariance, (1.0 - psi0).powi(2) / c);

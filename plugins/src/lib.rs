@@ -1,6 +1,6 @@
-//! The algorithms, prior samplers, networks and metrics that come with the runner, and its recipes.
+//! The algorithms, prior samplers, networks, metrics and recipes that come with the runner.
 //!
-//! Nothing here is called by name: each file registers what it defines, and recipes choose.
+//! No plugin is called by name: each file registers the plugins it defines, and recipes choose among them.
 
 mod activation;
 mod algorithms;

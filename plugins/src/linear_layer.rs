@@ -10,13 +10,13 @@ pub struct LinearLayer {
 }
 
 impl LinearLayer {
-    /// How many parameters layers between these widths have.
+    /// Number of parameters of layers between these widths.
     pub fn parameters(widths: &[i64]) -> u128 {
         let of_layer = |pair: &[i64]| (pair[0] as u128 + 1) * pair[1] as u128;
         widths.windows(2).map(of_layer).sum()
     }
 
-    /// Weight and bias uniform on ±1/√inputs, added to `parameters` as `NAME.weight` and `NAME.bias`.
+    /// Adds weight and bias, uniform on ±1/√inputs, to `parameters` as `NAME.weight` and `NAME.bias`.
     pub fn new(
         parameters: &mut Parameters,
         name: &str,

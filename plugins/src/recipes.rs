@@ -1,4 +1,4 @@
-//! The recipes that come with these plugins, as part of every program that links them.
+//! Embeds the recipes of these plugins in every program that links this crate.
 
 use ebipla_core::{ShippedRecipes, inventory};
 

@@ -15,7 +15,7 @@ from pathlib import Path
 SIZES = {"phone": (360, 740), "desk": (1200, 900)}
 SCHEMES = ["light", "dark"]
 
-# What is wrong on the page, and what is there.
+# Problems on the page, and its contents.
 LOOK = """
 (() => {
   for (const details of document.querySelectorAll('details')) details.open = true;
@@ -77,7 +77,7 @@ class Browser:
         self.read_end, from_browser = os.pipe()
 
         def give_pipes():
-            # Out of the way first: either may already be the number that the other wants.
+            # Duplicated first: either may already have the number that the other needs.
             reading, writing = os.dup(to_browser), os.dup(from_browser)
             os.dup2(reading, 3)
             os.dup2(writing, 4)

@@ -1,11 +1,11 @@
-//! Plugins with the mistakes that cost their authors a day, to see that they are noticed.
+//! Plugins with mistakes that are hard to find, to check that they are detected.
 
 use ebipla_datasets as _;
 use ebipla_core::prelude::*;
 use ebipla_core::{Clouds, Optimizer, OptimizerConfig};
 use ebipla_plugins as _;
 
-/// U(x) = ½w‖x‖², of which it keeps the parameter w itself.
+/// U(x) = ½w‖x‖², which keeps the parameter w itself.
 #[derive(Serialize, Deserialize, JsonSchema, Default)]
 #[serde(default, deny_unknown_fields)]
 struct Stiffness {
@@ -48,7 +48,7 @@ inventory::submit! { Registration::of::<Stiffness>("stiffness") }
 struct Counting {
     /// Whether it saves the count.
     saves: bool,
-    /// Whether it saves it twice.
+    /// Whether it saves the count twice.
     twice: bool,
     /// Whether it asks an optimiser for averages.
     average: bool,
@@ -99,7 +99,7 @@ impl Algorithm for Counter {
 
 inventory::submit! { Registration::of::<Counting>("counting") }
 
-/// Draws from N(0, I), whatever the energy.
+/// Draws from N(0, I), ignoring the energy.
 #[derive(Serialize, Deserialize, JsonSchema, Default)]
 #[serde(default, deny_unknown_fields)]
 struct Blind {}

@@ -1,5 +1,5 @@
-// Counts the operations of libtorch in the process that preloads this library, and writes them to the file that
-// EBIPLA_OPERATIONS names when the process ends: a line "COUNT NAME" for each.
+// Counts the libtorch operations of the process that preloads this library, and writes them to the file that
+// EBIPLA_OPERATIONS names when the process ends: one line "COUNT NAME" per operation.
 
 #include <ATen/record_function.h>
 

@@ -1,4 +1,4 @@
-//! Sweeps of the small recipe on the tests' own Slurm, with members that can be stopped in the middle.
+//! Sweeps of the small recipe on the tests' own Slurm, with members that can be stopped midway.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use super::outcome::outcome;
 use super::slurm::Slurm;
 use super::{Outcome, Scratch};
 
-/// Only for what never comes: how long something takes is not what is tested.
+/// Only for events that never happen: no test depends on how long something takes.
 const PATIENCE: Duration = Duration::from_secs(1200);
 
-/// So many short steps that an interruption comes in the middle of the run, of networks that hardly learn and so do not
-/// diverge.
+/// Enough short steps that an interruption comes in the middle of the run, with networks that hardly learn and so do
+/// not diverge.
 pub const STEPS: usize = 1000;
 pub const LONG: [&str; 6] = [
     "run.max_steps=1000",
@@ -68,7 +68,7 @@ impl Cluster {
         outcome.stdout
     }
 
-    /// How many members of a sweep have finished, by their own word.
+    /// Number of members of a sweep that report having finished.
     pub fn finished(&self, folder: &str) -> usize {
         let folder = self.scratch.path().join(folder);
         let finished = |name: &&String| ending(&folder.join(name)).is_some_and(|ending| ending["code"] == 0);
@@ -78,11 +78,11 @@ impl Cluster {
     #[track_caller]
     pub fn wait(&self, what: &str, holds: impl Fn() -> bool) {
         let held = self.slurm.eventually(PATIENCE, holds);
-        assert!(held, "{what}: in vain\n{}", self.slurm.logs());
+        assert!(held, "timed out waiting for {what}\n{}", self.slurm.logs());
     }
 }
 
-/// The only member of a sweep, which was submitted as an array of its own.
+/// The only member of a sweep, submitted as an array of its own.
 pub struct Member<'a> {
     cluster: &'a Cluster,
     pub path: PathBuf,
@@ -102,9 +102,9 @@ impl Member<'_> {
         text.map_or(0, |text| text.lines().count())
     }
 
-    /// Waits until it has made some steps, stops it there so that it makes no more, and returns its process.
+    /// Waits until it has made some steps, stops it there, and returns its process.
     pub fn freeze(&self) -> String {
-        // Its process first, so that it is stopped at once.
+        // Finds its process first, so that it can be stopped at once.
         self.cluster.wait("its process", || self.processes().len() == 1);
         let process = self.processes().remove(0);
         while self.lines() < 40 {
@@ -134,12 +134,12 @@ impl Member<'_> {
             .collect()
     }
 
-    /// What Slurm says of its last task.
+    /// The state of its last task according to Slurm.
     pub fn state(&self) -> String {
         self.cluster.slurm.state(&self.task())
     }
 
-    /// How often its last task was queued again.
+    /// Number of times its last task was queued again.
     pub fn restarts(&self) -> u32 {
         let told = self
             .cluster
@@ -155,9 +155,9 @@ impl Member<'_> {
         ending(&self.path)
     }
 
-    /// Waits for its end, which must be that of a run that nobody has interrupted.
+    /// Waits for its end, which must equal that of an undisturbed run.
     #[track_caller]
-    pub fn ends_like_one_that_was_left_alone(&self) {
+    pub fn ends_like_an_undisturbed_run(&self) {
         let finished = || self.ending().is_some_and(|ending| ending["code"] == 0);
         self.cluster.wait("its end", finished);
         let options = set(&LONG);
@@ -170,13 +170,10 @@ impl Member<'_> {
         assert_eq!(found, expected);
         assert!(files == expected_files);
         assert_eq!(found.len(), STEPS);
-        assert!(
-            files.len() > 10,
-            "weights, optimisers and dumps are among what is compared"
-        );
+        assert!(files.len() > 10, "weights, optimisers and dumps are compared");
     }
 
-    /// How many times its run was taken up again, and how the parts before ended.
+    /// Number of times its run was resumed, and how the previous parts ended.
     pub fn earlier_parts(&self) -> Vec<String> {
         let provenance = fs::read(self.path.join("provenance.json")).unwrap();
         let provenance: Value = serde_json::from_slice(&provenance).unwrap();
@@ -188,7 +185,7 @@ impl Member<'_> {
     }
 }
 
-/// What a member says of its end.
+/// A member's record of its end.
 pub fn ending(folder: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(folder.join("outcome.json")).ok()?).ok()
 }

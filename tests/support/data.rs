@@ -1,4 +1,4 @@
-//! Writes tiny files in the formats of the data sets that read some: 45 points, of which a set may hold out a tenth.
+//! Writes tiny files in the formats of data sets that read files: 45 points, of which a set may hold out a tenth.
 
 use std::fs;
 use std::path::Path;
@@ -62,7 +62,7 @@ pub fn write(folder: &Path, name: &str) {
     }
 }
 
-/// Bytes that look like nothing.
+/// Pseudo-random bytes.
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i * 89 % 251) as u8).collect()
 }
@@ -89,7 +89,7 @@ fn idx(sizes: &[u32], data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A MATLAB file with images `X` and labels `y`, not compressed.
+/// An uncompressed MATLAB file with images `X` and labels `y`.
 fn svhn(labels: &[u8]) -> Vec<u8> {
     let mut file = vec![b' '; 124];
     file.extend([0, 1, b'I', b'M']);

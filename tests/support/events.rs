@@ -1,9 +1,10 @@
-//! Reads TensorBoard's event files as far as tests compare them: which tags have points at which steps.
+//! Reads TensorBoard's event files as far as tests compare them: tags and the steps of their points.
 
 use std::fs;
 use std::path::Path;
 
-/// Tag and step of every point that TensorBoard keeps, sorted; a session that starts at a step voids what is there or later.
+/// Tag and step of every point that TensorBoard keeps, sorted; a session that starts at a step voids points at or after
+/// it.
 pub fn points(run: &Path) -> Vec<(u64, String)> {
     let entries = fs::read_dir(run.join("tensorboard")).unwrap();
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -35,7 +36,7 @@ pub fn points(run: &Path) -> Vec<(u64, String)> {
     points
 }
 
-/// Whole records: length, its checksum, the bytes, their checksum.
+/// Complete records: length, its checksum, the bytes, their checksum.
 fn records(mut file: &[u8]) -> Vec<&[u8]> {
     let mut all = Vec::new();
     while file.len() >= 12 {

@@ -29,8 +29,8 @@ algorithm: { name: ebipla, particles: 2, step_size: 0.5 }
 record: { metrics: { every: 1 }, tensorboard: { every: 1 } }
 ";
 
-/// With these, the small recipe goes on for days: networks that hardly learn do not diverge. What happens to such a run
-/// happens in its middle, however fast the machine is.
+/// With these, the small recipe runs for days: networks that hardly learn do not diverge. Events in such a run happen
+/// in its middle, however fast the machine is.
 pub const ENDLESS: [&str; 6] = [
     "--set",
     "run.epochs=100000000",
@@ -40,15 +40,15 @@ pub const ENDLESS: [&str; 6] = [
     "optimizer.generator.lr=1e-6",
 ];
 
-/// A process that ends with the test, however that ends.
+/// A process that ends with the test, however the test ends.
 pub struct Running(Option<Child>);
 
-/// A folder of its own for one test.
+/// A separate folder for one test.
 pub struct Scratch {
     folder: TempDir,
 }
 
-/// What a call printed and returned.
+/// Output and exit code of a call.
 pub struct Outcome {
     pub code: i32,
     pub stdout: String,
@@ -62,7 +62,7 @@ impl Scratch {
         }
     }
 
-    /// With `small.yaml` in it.
+    /// A folder with `small.yaml` in it.
     pub fn with_small() -> Self {
         let scratch = Self::new();
         scratch.write("small.yaml", SMALL);
@@ -99,7 +99,7 @@ impl Scratch {
         Outcome::of(command.output().unwrap())
     }
 
-    /// Starts a call that goes on beside the test.
+    /// Starts a call that runs in parallel with the test.
     pub fn start(&self, arguments: &[&str]) -> Running {
         let mut command = self.command();
         command.args(arguments);
@@ -114,7 +114,7 @@ impl Scratch {
         outcome.folder(self)
     }
 
-    /// Everything in the folder except what was written by the test itself.
+    /// Everything in the folder except what the test itself wrote.
     pub fn entries(&self) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(self.path())
             .unwrap()
@@ -130,7 +130,7 @@ impl Running {
         self.0.as_ref().unwrap().id()
     }
 
-    /// Waits until something holds, as long as it takes: only if the process ends before does it not come to that.
+    /// Waits as long as it takes until a condition holds; panics if the process ends first.
     #[track_caller]
     pub fn wait_until(&mut self, holds: impl Fn() -> bool) {
         while !holds() {
@@ -157,7 +157,7 @@ impl Running {
         self.end();
     }
 
-    /// What it says until it ends by itself.
+    /// Its output until it ends by itself.
     pub fn end(&mut self) -> Outcome {
         Outcome::of(self.0.take().unwrap().wait_with_output().unwrap())
     }
@@ -197,7 +197,7 @@ impl Outcome {
         serde_json::from_str(&self.stdout).unwrap()
     }
 
-    /// Refused with exit code 2, saying all of `words`.
+    /// Checks for exit code 2, and that the message contains all of `words`.
     #[track_caller]
     pub fn refused(&self, words: &[&str]) {
         assert_eq!(self.code, 2, "stdout: {}\nstderr: {}", self.stdout, self.stderr);

@@ -1,4 +1,4 @@
-//! What is compared of two runs that must have ended alike.
+//! The parts of a run folder that must be equal in two runs with the same outcome.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub fn outcome(folder: &Path) -> (Vec<Value>, Vec<(PathBuf, Vec<u8>)>) {
         let mut inside: Vec<_> = walk(&folder.join(part));
         inside.sort();
         for file in inside {
-            // How the clouds are split between two files is the checkpoint's own business.
+            // The split of the clouds between two files is internal to the checkpoint.
             let name = file.file_name().unwrap().to_str().unwrap().to_owned();
             if !name.contains("particles") && !name.contains("velocities") && name != "state.json" {
                 let path = file.strip_prefix(folder).unwrap().to_owned();
@@ -25,7 +25,7 @@ pub fn outcome(folder: &Path) -> (Vec<Value>, Vec<(PathBuf, Vec<u8>)>) {
     (metrics(folder), files)
 }
 
-/// HDF5 notes when a file was written: there, the particles count.
+/// HDF5 records when a file was written: of dumps, only the particles are compared.
 fn contents(file: &Path) -> Vec<u8> {
     if file.extension().is_some_and(|ending| ending == "h5") {
         let particles = hdf5::File::open(file).unwrap().dataset("particles").unwrap();
@@ -44,7 +44,7 @@ pub fn walk(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The same of its last step alone, which does not depend on where the run was interrupted.
+/// The same, but of the last step only, which does not depend on where the run was interrupted.
 pub fn end(folder: &Path) -> (Vec<Value>, Vec<(PathBuf, Vec<u8>)>) {
     let (lines, mut files) = outcome(folder);
     let last = format!("step_{:08}", lines.last().unwrap()["step"].as_u64().unwrap());

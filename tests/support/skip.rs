@@ -1,14 +1,14 @@
-//! Says that a test checks nothing here, or not all of it, and why. Unit tests of other crates include this file too.
+//! Reports that a test is skipped entirely or in part, and why. Unit tests of other crates include this file too.
 
 use std::fs::OpenOptions;
 use std::io::{Write, stderr};
 
-/// Where `cargo xtask test` collects them, to list them at its end.
+/// Names the file in which `cargo xtask test` collects skips, to list them at its end.
 const LIST: &str = "EBIPLA_SKIPPED_TESTS";
 
-/// Called by a test that lacks what it needs.
+/// For tests whose requirements are missing.
 pub fn skip(why: &str) {
-    // Past the test harness, which shows only what failing tests print.
+    // Bypasses the test harness, which shows only the output of failing tests.
     let _ = writeln!(stderr(), "skipped: {why}");
     let Some(list) = std::env::var_os(LIST) else {
         return;

@@ -1,4 +1,4 @@
-//! A real Slurm of the test's own: Debian's daemons in a scratch folder, apart from any other on the machine.
+//! A real Slurm for the tests: Debian's daemons in a scratch folder, separate from any other on the machine.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 
 use super::skip::skip;
 
-/// How many tasks an array may have here.
+/// Maximum number of tasks in an array here.
 pub const MAX_ARRAY_SIZE: usize = 3;
 
-/// Two nodes, so that preemption on the second leaves the rest alone. There are more CPUs than the machine may have:
-/// most tasks wait most of the time. A credential lives for the shortest time that Slurm allows, since a task that is
-/// queued again has to wait for its end.
+/// Two nodes, so that preemption on the second does not affect the first. They declare more CPUs than the machine may
+/// have: most tasks wait most of the time. A credential has the shortest lifetime that Slurm allows, since a task that
+/// is queued again must wait for it to expire.
 const CONFIGURATION: &str = "\
 ClusterName=test
 SlurmctldHost=localhost(127.0.0.1)
@@ -53,8 +53,7 @@ PartitionName=low Nodes=two MaxTime=INFINITE State=UP PriorityTier=1
 PartitionName=high Nodes=two MaxTime=INFINITE State=UP PriorityTier=2 PreemptMode=OFF
 ";
 
-/// Holds the daemons for as long as its input is open, and leaves nothing behind: the input of a test that was killed
-/// is closed as well.
+/// Runs the daemons while its input is open, and then cleans up: the input is also closed when a test is killed.
 const GUARDIAN: &str = "\
 munged --foreground --force --key-file=munge/key --socket=\"$PWD/munge/socket\" --pid-file=munge/pid \\
     --seed-file=munge/seed >munge/log 2>&1 &
@@ -83,7 +82,7 @@ kill $munged
 wait
 ";
 
-/// What it takes to run one.
+/// The programs needed to run Slurm.
 const PROGRAMS: [&str; 6] = ["munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol"];
 
 pub struct Slurm {
@@ -91,17 +90,17 @@ pub struct Slurm {
     guardian: Child,
 }
 
-/// The one that tests of this program share, while one of them runs.
+/// The Slurm that concurrent tests of this program share.
 static SHARED: Mutex<Weak<Slurm>> = Mutex::new(Weak::new());
 
 impl Slurm {
-    /// The tests' Slurm, started if need be; `None`, and a word about it, where it cannot run.
+    /// The tests' Slurm, started if necessary; reports a skip and returns `None` if it cannot run.
     pub fn get() -> Option<Arc<Self>> {
         let missing: Vec<_> = PROGRAMS.into_iter().filter(|name| find(name).is_none()).collect();
         if !missing.is_empty() {
             let missing = missing.join(", ");
             skip(&format!(
-                "no {missing} here; install the packages slurm-wlm and munge"
+                "{missing} is missing; install the packages slurm-wlm and munge"
             ));
             return None;
         }
@@ -110,10 +109,10 @@ impl Slurm {
             .output()
             .is_ok_and(|output| output.stdout == b"0\n")
         {
-            skip("only root can start a Slurm of its own");
+            skip("only root can start a private Slurm");
             return None;
         }
-        // A test that failed has no say in whether others run.
+        // A failed test does not prevent others from running.
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         let slurm = shared.upgrade().unwrap_or_else(|| Arc::new(Self::start()));
         *shared = Arc::downgrade(&slurm);
@@ -160,14 +159,14 @@ impl Slurm {
         slurm
     }
 
-    /// Lets a command use this Slurm.
+    /// Sets a command up to use this Slurm.
     pub fn enter<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .env("SLURM_CONF", self.path("slurm.conf"))
             .env("PATH", search_path())
     }
 
-    /// What one of Slurm's programs prints.
+    /// The output of one of Slurm's programs.
     pub fn ask(&self, program: &str, arguments: &[&str]) -> String {
         let output = self
             .enter(Command::new(program).args(arguments))
@@ -176,7 +175,7 @@ impl Slurm {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The same, for one that must succeed.
+    /// The output of a program that must succeed.
     pub fn call(&self, program: &str, arguments: &[&str]) -> String {
         let output = self
             .enter(Command::new(program).args(arguments))
@@ -187,7 +186,7 @@ impl Slurm {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// The state of a task such as 12_3 in Slurm's words; empty if it is not known any more.
+    /// Slurm's state of a task such as 12_3; empty if Slurm no longer knows it.
     pub fn state(&self, task: &str) -> String {
         let states = self.ask(
             "squeue",
@@ -203,7 +202,7 @@ impl Slurm {
         states.trim().to_owned()
     }
 
-    /// Waits until something holds, and says whether it does.
+    /// Waits until a condition holds, and returns whether it does.
     pub fn eventually(&self, patience: Duration, holds: impl Fn() -> bool) -> bool {
         let start = Instant::now();
         loop {
@@ -217,7 +216,7 @@ impl Slurm {
         }
     }
 
-    /// What there is to say when something goes wrong.
+    /// Logs to print when something goes wrong.
     pub fn logs(&self) -> String {
         let mut text = self.ask("squeue", &["--array", "--states=all"]);
         for name in ["munge/log", "slurmctld.log", "slurmd-one.log", "slurmd-two.log"] {
@@ -244,7 +243,7 @@ impl Drop for Slurm {
     }
 }
 
-/// Daemons are not on everybody's PATH.
+/// The PATH of some users lacks the folders of daemons.
 fn search_path() -> OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/sbin:/sbin");

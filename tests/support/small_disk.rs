@@ -1,17 +1,17 @@
-//! A disk that is small, and can be made larger or read-only.
+//! A small disk that can be enlarged or made read-only.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::skip::skip;
 
-/// A tmpfs below a scratch folder; unmounted in the end.
+/// A tmpfs in a scratch folder; unmounted on drop.
 pub struct SmallDisk {
     path: PathBuf,
 }
 
 impl SmallDisk {
-    /// Mounts one of so many KiB; `None`, and a word about it, where that is not allowed.
+    /// Mounts a disk of `kib` KiB; reports a skip and returns `None` if that is not permitted.
     pub fn mount(folder: &Path, kib: u32) -> Option<Self> {
         let path = folder.join("disk");
         std::fs::create_dir_all(&path).unwrap();
@@ -21,7 +21,7 @@ impl SmallDisk {
                 .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
                 .arg(&path),
         ) {
-            skip("mounting a small disk is not allowed here");
+            skip("mounting a small disk is not permitted");
             return None;
         }
         Some(Self { path })
@@ -31,7 +31,7 @@ impl SmallDisk {
         &self.path
     }
 
-    /// Mounts it again with other options, such as `ro` or `size=64m`.
+    /// Remounts it with other options, such as `ro` or `size=64m`.
     pub fn remount(&self, options: &str) {
         let options = format!("remount,{options}");
         assert!(succeeds(

@@ -1,16 +1,16 @@
-//! The stationary law of the recipe `theory`, worked out by hand.
+//! The stationary distribution of the recipe `theory`, derived by hand.
 
 use crate::support::Scratch;
 
-/// The model of `theory.yaml`, one coordinate of which is φ_y(θ, x) = ½(x − θ)² + (x − y)²/(2σ²).
+/// The model of `theory.yaml`, of which one coordinate is φ_y(θ, x) = ½(x − θ)² + (x − y)²/(2σ²).
 ///
-/// The Hessian of φ_y in (θ, x) is A = [[1, −1], [−1, 1 + 1/σ²]], whatever y and wherever: assumptions 1 and 2 of the
-/// paper hold with μ and L its two eigenvalues. In d dimensions each of them comes d times, which changes neither.
+/// The Hessian of φ_y in (θ, x) is A = [[1, −1], [−1, 1 + 1/σ²]] for every y and everywhere: assumptions 1 and 2 of the
+/// paper hold with μ and L its two eigenvalues. In d dimensions each of them occurs d times, which changes neither.
 ///
 /// # The dynamics
 ///
-/// Only the mean x̄ of all MN particles acts on θ. The mean of their noises has variance 2h/MN, which is also that of θ's
-/// own noise. E[∇_θ U] = θ − E[x] under the prior is 0 where it is exact. Where it is estimated by M chains of J steps γ
+/// Only the mean x̄ of all MN particles acts on θ. The mean of their noises has variance 2h/MN, as does θ's own noise.
+/// E[∇_θ U] = θ − E[x] under the prior is 0 where it is exact. Where it is estimated by M chains of J steps γ
 /// from N(0, 1), these are x' = x − γ(x − θ) + √(2γ)ξ, so that with ρ = (1 − γ)^J
 ///
 /// > E[X̂_J] = (1 − ρ)θ, Var(X̂_J) = ρ² + (1 − ρ²)/(1 − γ/2),
@@ -22,25 +22,25 @@ use crate::support::Scratch;
 ///
 /// # The mean
 ///
-/// It is at rest where (1 − ρ)θ = x̄ and (1 + σ²)x̄ = σ²θ + ȳ, which is at θ = ȳ/(1 − ρ(1 + σ²)). The maximiser is ȳ: the
-/// bias is ȳρ(1 + σ²)/(1 − ρ(1 + σ²)), whatever M, N and h.
+/// The fixed point satisfies (1 − ρ)θ = x̄ and (1 + σ²)x̄ = σ²θ + ȳ, hence θ = ȳ/(1 − ρ(1 + σ²)). The maximiser is ȳ:
+/// the bias is ȳρ(1 + σ²)/(1 − ρ(1 + σ²)), independent of M, N and h.
 ///
 /// # The covariance
 ///
-/// With H = [[1 − ρ, −1], [−1, 1 + 1/σ²]], the deviation u from there follows u' = (I − hH)u + noise, so that its covariance
-/// solves S = (I − hH)S(I − hH) + diag(q_θ, q_x). In the basis of the eigenvectors (1, 1 − ρ − λ) of H, whose eigenvalues
-/// are λᵢ, that is Sᵢⱼ = Qᵢⱼ/(1 − (1 − hλᵢ)(1 − hλⱼ)); the covariance over a lag l is (I − hH)ˡS.
+/// With H = [[1 − ρ, −1], [−1, 1 + 1/σ²]], the deviation u from the fixed point follows u' = (I − hH)u + noise, so its
+/// covariance solves S = (I − hH)S(I − hH) + diag(q_θ, q_x). In the basis of the eigenvectors (1, 1 − ρ − λ) of H,
+/// whose eigenvalues are λᵢ, that is Sᵢⱼ = Qᵢⱼ/(1 − (1 − hλᵢ)(1 − hλⱼ)); the covariance over a lag l is (I − hH)ˡS.
 ///
-/// For ρ = 0 and without chains this is (A − hA²/2)⁻¹/MN, which as h → 0 becomes (A⁻¹)₁₁/MN = (1 + σ²)/MN, the variance of
-/// exp(MN·ℓ_M). The step adds (h/2)·((I − hA/2)⁻¹)₁₁: of order h *relative* to the error, and like it divided by MN. Linear
-/// dynamics have no bias in the mean, so that there is no floor at which the error stops falling: the bound's term C₁√h is
-/// not attained. With chains there is one, by the bias.
+/// For ρ = 0 and without chains this is (A − hA²/2)⁻¹/MN, which for h → 0 becomes (A⁻¹)₁₁/MN = (1 + σ²)/MN, the
+/// variance of exp(MN·ℓ_M). The step adds (h/2)·((I − hA/2)⁻¹)₁₁: of order h *relative* to the error, and also divided
+/// by MN. Linear dynamics have no bias in the mean, so there is no floor at which the error stops decreasing: the
+/// bound's term C₁√h is not attained. With chains there is one, due to the bias.
 #[derive(Clone, Debug)]
 pub struct Gaussian {
     pub dim: f64,
     pub sigma: f64,
     pub step: f64,
-    /// What estimates the prior expectation; `None` where it is exact.
+    /// The chains that estimate the prior expectation; `None` where it is exact.
     pub chains: Option<Chains>,
 }
 
@@ -53,19 +53,19 @@ pub struct Chains {
     pub step_size: f64,
 }
 
-/// How much of everything there is.
+/// Number of data points and particles, and the norm of the data's mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// M.
     pub points: f64,
     /// N.
     pub particles: f64,
-    /// ‖ȳ‖², of the data at hand.
+    /// ‖ȳ‖² of the given data.
     pub squared_mean: f64,
 }
 
 impl Chains {
-    /// ρ, what is left of the start.
+    /// ρ, the remaining influence of the start.
     fn left(self) -> f64 {
         (1.0 - self.step_size).powi(self.steps)
     }
@@ -103,7 +103,7 @@ impl Gaussian {
         [half_trace - root, half_trace + root]
     }
 
-    /// μ and L: the same for the exact prior expectation.
+    /// μ and L: the eigenvalues for the exact prior expectation.
     fn mu_and_l(&self) -> [f64; 2] {
         let exact = Self {
             chains: None,
@@ -145,10 +145,10 @@ impl Gaussian {
         self.squared_bias(size) + self.dim * self.covariance(size, 0)
     }
 
-    /// Standard error of the mean of n measurements, so many steps apart, relative to the error.
+    /// Standard error of the mean of n measurements `every` steps apart, relative to the error.
     ///
-    /// A measurement is ‖b + u‖² with bias b and a Gaussian u, whose d coordinates have the covariance S over a lag. Two
-    /// of them have the covariance 4‖b‖²S + 2dS². So the variance of the mean is (1/n)·(c₀ + 2Σₗ(1 − l/n)cₗ).
+    /// A measurement is ‖b + u‖² with bias b and a Gaussian u, whose d coordinates have the covariance S over a lag.
+    /// Two of them have the covariance 4‖b‖²S + 2dS². So the variance of the mean is (1/n)·(c₀ + 2Σₗ(1 − l/n)cₗ).
     pub fn relative_standard_error(&self, size: Size, measurements: u64, every: u64) -> f64 {
         let n = measurements as f64;
         let covariance = |lag: u64| {
@@ -161,7 +161,7 @@ impl Gaussian {
         ((covariance(0) + 2.0 * tail) / n).sqrt() / self.error(size)
     }
 
-    /// Steps until nothing is left of the start: 3·10⁻⁹ of a squared distance of about 1 in each coordinate, where the
+    /// Steps until the start is forgotten: 3·10⁻⁹ of a squared distance of about 1 in each coordinate, where the
     /// error is never below 10⁻⁴.
     pub fn burn_in(&self) -> u64 {
         let [slowest, _] = self.eigenvalues();
@@ -170,8 +170,8 @@ impl Gaussian {
 
     /// The bound's terms: C̃₁√h, C̃₂/√(MN) and C̃₃; the first two are C₁√h and C₂/√(MN) where the expectation is exact.
     ///
-    /// The term (1 − μh)ᵏC₀ is left out: it is gone, and only adds. The estimate of the prior expectation is off by ρθ,
-    /// and θ starts at 0, so that the assumption's δ² is the stationary ρ²E‖θ‖²; its σ² is d·Var(X̂_J)/M.
+    /// The term (1 − μh)ᵏC₀ is omitted: it has vanished, and only adds. The estimate of the prior expectation is off by
+    /// ρθ, and θ starts at 0, so the assumption's δ² is the stationary ρ²E‖θ‖²; its σ² is d·Var(X̂_J)/M.
     pub fn bound(&self, size: Size) -> [f64; 3] {
         let [mu, l] = self.mu_and_l();
         assert!(
@@ -208,10 +208,10 @@ fn a_vanishing_step_leaves_the_variance_of_the_target() {
     assert!((model.error(size) / ((1.0 + 0.49) / 100.0) - 1.0).abs() < 1e-6);
 }
 
-/// Against a simulation of the equations in NumPy (float64, 700,000 values of θ in each case), which shares nothing with
-/// this: it gave bias/ȳ 0.32206, 0.70230 and 0.50497, and variances 0.10065, 0.06718 and 0.12694.
+/// Compared with an independent simulation of the equations in NumPy (float64, 700,000 values of θ in each case):
+/// it gave bias/ȳ 0.32206, 0.70230 and 0.50497, and variances 0.10065, 0.06718 and 0.12694.
 #[test]
-fn the_law_with_chains_is_that_of_a_simulation() {
+fn the_distribution_with_chains_matches_a_simulation() {
     for (chains, points, particles, bias, variance) in [
         ((20, 0.1), 5.0, 20.0, 0.322_06, 0.100_65),
         ((15, 0.1), 20.0, 4.0, 0.702_30, 0.067_18),

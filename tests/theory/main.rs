@@ -1,4 +1,4 @@
-//! Theorems 1 and 2 where everything is known: the error of the parameters against its exact value, its rate, and the bound.
+//! Theorems 1 and 2 on a solvable model: the error of the parameters against its exact value, its rate, and the bound.
 #![allow(clippy::unwrap_used)]
 
 mod gaussian;
@@ -31,12 +31,12 @@ fn slope(points: &[Measured]) -> [f64; 2] {
     [slope, spread.sqrt().recip()]
 }
 
-/// The error is what it should be for each MN, however it is split, so that it falls like 1/(MN), below the bound.
+/// The error has its exact value for each MN, however MN is split, so it decreases like 1/(MN), below the bound.
 ///
-/// Twice the variance of the noise on θ gives 1.82 times the error, on the particles 1.18 times, and half of it 0.59 and
-/// 0.91 times; five standard errors are 0.07 to 0.14.
+/// Twice the variance of the noise on θ gives 1.82 times the error, on the particles 1.18 times, and half of it 0.59
+/// and 0.91 times; five standard errors are 0.07 to 0.14.
 #[test]
-fn the_error_falls_with_the_number_of_particles_as_theorem_1_says() {
+fn the_error_decreases_with_the_particles_as_in_theorem_1() {
     let scratch = Scratch::new();
     let model = Gaussian::of_recipe(&scratch);
     let sweep = [
@@ -63,7 +63,7 @@ fn the_error_falls_with_the_number_of_particles_as_theorem_1_says() {
         point.assert_exact(&model);
         point.assert_bounded(&model);
         let [_, concentration, _] = model.bound(point.size);
-        // The step's term is larger than the others by far; without a floor, the error is even below the last alone.
+        // The step's term is by far the largest; without a floor, the error is below even that term alone.
         assert!(point.error.sqrt() < concentration, "{point:?}");
     }
     let [slope, standard_error] = slope(&points);
@@ -72,7 +72,7 @@ fn the_error_falls_with_the_number_of_particles_as_theorem_1_says() {
     assert!((slope + 1.0).abs() < 3.0 * standard_error, "{slope}");
 }
 
-/// A step twice as long, near the largest that the theorem allows, makes the error larger by a factor and no more.
+/// A step twice as long, near the largest that the theorem allows, increases the error by a factor and no more.
 #[test]
 fn the_step_inflates_the_error_and_adds_no_floor() {
     let scratch = Scratch::new();
@@ -89,9 +89,9 @@ fn the_step_inflates_the_error_and_adds_no_floor() {
     }
 }
 
-/// Before the first step α is 0, and all data lie at 0.5 in 40 dimensions: 40 · 0.25.
+/// Before the first step α is 0, and all data are 0.5 in 40 dimensions: 40 · 0.25.
 #[test]
-fn parameter_error_by_hand() {
+fn parameter_error_matches_a_calculation_by_hand() {
     let scratch = Scratch::new();
     let outcome = scratch.runner(&[
         "--recipe",
@@ -108,7 +108,7 @@ fn parameter_error_by_hand() {
 }
 
 #[test]
-fn parameter_error_refuses_models_whose_maximiser_it_does_not_know() {
+fn parameter_error_refuses_models_with_unknown_maximiser() {
     for change in ["energy.name=mlp", "generator.name=linear"] {
         let outcome = Scratch::new().runner(&[
             "check",

@@ -1,12 +1,12 @@
-//! Runs the recipe `theory` and compares what it measures with the exact law.
+//! Runs the recipe `theory` and compares its measurements with the exact distribution.
 
 use crate::gaussian::{Gaussian, Size};
 use crate::support::{Scratch, metrics};
 
-/// Steps between two measurements; errors closer than that are almost the same.
+/// Steps between two measurements; errors at shorter distances are almost equal.
 const EVERY: u64 = 5;
 
-/// M data points with N particles each, for so many steps.
+/// M data points with N particles each, and the number of steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
     pub points: u64,
@@ -15,7 +15,7 @@ pub struct Member {
     pub seed: u64,
 }
 
-/// The mean of ‖θₖ − θ*‖² over a run, and its relative standard error if the program is right.
+/// The mean of ‖θₖ − θ*‖² over a run, and its relative standard error if the program is correct.
 #[derive(Debug)]
 pub struct Measured {
     pub size: Size,
@@ -57,7 +57,7 @@ impl Member {
     }
 }
 
-/// ‖ȳ‖² of the data: α starts at 0, so that this is the error before the first step.
+/// ‖ȳ‖² of the data: α starts at 0, so this is the error before the first step.
 pub fn squared_mean(scratch: &Scratch, points: u64, seed: u64) -> f64 {
     errors(scratch, points, seed, &["run.max_steps=0".to_owned()])[0].1
 }
@@ -81,7 +81,7 @@ fn errors(scratch: &Scratch, points: u64, seed: u64, overrides: &[String]) -> Ve
 }
 
 impl Measured {
-    /// Equal to the exact value within five standard errors.
+    /// Asserts equality with the exact value within five standard errors.
     #[track_caller]
     pub fn assert_exact(&self, model: &Gaussian) {
         let ratio = self.error / model.error(self.size);
@@ -91,7 +91,7 @@ impl Measured {
         );
     }
 
-    /// Below the theorem's bound.
+    /// Asserts that the error is below the theorem's bound.
     #[track_caller]
     pub fn assert_bounded(&self, model: &Gaussian) {
         let bound: f64 = model.bound(self.size).iter().sum();

@@ -1,4 +1,4 @@
-//! Theorem 2: the prior expectation is estimated by short chains, which leaves a floor.
+//! Theorem 2: estimating the prior expectation with short chains leaves a floor.
 
 use std::fs;
 use std::path::Path;
@@ -19,11 +19,12 @@ fn with_chains(scratch: &Scratch, steps: i32) -> Gaussian {
     }
 }
 
-/// The bias is nearly all of the error in the first and third, the noise in the last two; there the chains' noise, which N
-/// does not divide, is 2 and 8 times the particles'. Half of it, or twice, is off by 30 % and more; five standard errors
-/// are 4 to 11 %. With a γ or J that is off by one part in twenty the first three are off by 10 % and more.
+/// The bias is nearly all of the error in the first and third, the noise in the last two; there the chains' noise,
+/// which N does not divide, is 2 and 8 times the particles'. Half of it, or twice, is off by 30 % and more; five
+/// standard errors are 4 to 11 %. With a γ or J that is off by one part in twenty the first three are off by 10 % and
+/// more.
 #[test]
-fn with_short_chains_the_error_is_what_theorem_2_says() {
+fn the_error_with_short_chains_follows_theorem_2() {
     let scratch = Scratch::new();
     for (steps, points, particles, iterations, seed) in [
         (15, 20, 50, 1500, 1),
@@ -46,8 +47,8 @@ fn with_short_chains_the_error_is_what_theorem_2_says() {
     }
 }
 
-/// However large M and N are, the bias stays; the bound's C̃₃ = δ/μ has it, and not by much: μ = 0.38, and the bias is
-/// (1 + σ²)δ, which is 76 % of it.
+/// The bias remains for large M and N; the bound's C̃₃ = δ/μ contains it, closely: μ = 0.38, and the bias is (1 + σ²)δ,
+/// which is 76 % of it.
 #[test]
 fn neither_points_nor_particles_remove_the_floor() {
     let model = Gaussian {
@@ -70,9 +71,9 @@ fn neither_points_nor_particles_remove_the_floor() {
     assert!((0.75..0.78).contains(&share), "{share}");
 }
 
-/// The sweep in short, from its file: at J = 15 and 20 the error is the bias, whatever M and N; at J = 80 none is left.
+/// A shortened sweep, from its file: at J = 15 and 20 the error is the bias, for any M and N; at J = 80 none is left.
 ///
-/// An error is one measurement, whose standard error the law gives: 4 to 22 % of it.
+/// An error is one measurement, whose standard error the distribution gives: 4 to 22 % of it.
 #[test]
 fn the_sweep_shows_the_floor() {
     let scratch = Scratch::new();

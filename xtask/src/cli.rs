@@ -1,4 +1,4 @@
-//! The command line, so that every command ends in an exit code and never in a panic.
+//! The command line: every command ends with an exit code, never with a panic.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ enum Command {
     Test(Vec<OsString>),
 }
 
-/// Runs the command that `arguments` name: 0 is success, 1 a failure, 2 a wrong command line.
+/// Runs the command that `arguments` name; returns 0 for success, 1 for a failure, 2 for a wrong command line.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let outcome = match parse(arguments) {
         Some(Command::Setup(options)) => setup::run(&options).map(|()| {
@@ -28,7 +28,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Some(Command::Test(arguments)) => setup::run(&setup::Options::default()).and_then(|()| {
             if let Err(problem) = setup::run_for_tests() {
                 report(&[problem]);
-                eprintln!("The tests that open our files in Python will be skipped.");
+                eprintln!("Tests that read output files in Python will be skipped.");
             }
             setup::install_system_packages();
             run_tests::run(&arguments)
@@ -59,7 +59,7 @@ fn parse_setup(mut arguments: impl Iterator<Item = OsString>) -> Option<setup::O
         match argument.to_str()? {
             "--cuda" => options.cuda = true,
             "--peers" => options.peers = true,
-            // For the tests of the set-up, which must leave `.deps` of the checkout alone.
+            // For tests of the set-up, which must not touch the checkout's `.deps`.
             "--into" => options.into = Some(arguments.next()?.into()),
             _ => return None,
         }

@@ -1,4 +1,4 @@
-//! The entry of `cargo xtask`, which takes a fresh checkout to where cargo alone can go on.
+//! Entry point of `cargo xtask`, which prepares a fresh checkout for cargo.
 
 mod cli;
 mod place;

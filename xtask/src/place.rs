@@ -1,10 +1,10 @@
-//! Where the checkout and its `.deps` are, in agreement with `.cargo/config.toml`.
+//! Paths of the checkout and its `.deps`, consistent with `.cargo/config.toml`.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A variable that tells the build where to find a thing, and where the set-up puts that thing.
+/// A variable that points the build to a dependency, and the folder where the set-up installs that dependency.
 pub struct Variable {
     pub name: &'static str,
     within_deps: &'static str,
@@ -30,7 +30,7 @@ pub fn deps() -> PathBuf {
 }
 
 impl Variable {
-    /// The user's own value. Cargo hands us its default as well, and that one does not count.
+    /// The user's own value. Cargo also passes us its default, which does not count.
     pub fn users_own(&self) -> Option<OsString> {
         env::var_os(self.name).filter(|value| !value.is_empty() && !self.is_default(value))
     }

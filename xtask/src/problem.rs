@@ -1,4 +1,4 @@
-//! What the user is told when something fails, which is always both the trouble and the way out.
+//! An error for the user, which always states both the problem and the remedy.
 
 use std::fmt;
 use std::io;
@@ -23,7 +23,7 @@ impl Problem {
         let trouble = format!("could not {doing} {}: {error}", path.display());
         let remedy = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "Free some space",
-            _ => "See to it that you may write there",
+            _ => "Check that you have write permission there",
         };
         Self::new(trouble, format!("{remedy}, then run the command again."))
     }

@@ -1,4 +1,4 @@
-//! Runs the tests in the profile of `./runner`, so that both share one build of the big crates, and says what came of it.
+//! Runs the tests in the profile of `./runner`, so that both share one build of the big crates, and prints a summary.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,8 +11,8 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use crate::place;
 use crate::problem::Problem;
 
-/// Passes `arguments` on to `cargo test`, and its exit code back. In the end it says which tests were skipped and how
-/// many there were of each kind.
+/// Passes `arguments` to `cargo test` and returns its exit code. Finally prints which tests were skipped, and the
+/// number of tests that passed, failed and were skipped.
 pub fn run(arguments: &[OsString]) -> Result<ExitCode, Vec<Problem>> {
     let list = Skipped::none()?;
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -23,8 +23,8 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, Vec<Problem>> {
         .env(Skipped::VARIABLE, &list.path)
         .stdout(Stdio::piped());
     for variable in [place::LIBTORCH, place::CMAKE] {
-        // Cargo finds its default again by itself; were it to come from the environment instead,
-        // the bindings to libtorch might look changed and be compiled anew.
+        // Cargo finds its default again by itself. If it came from the environment instead,
+        // the libtorch bindings might look changed and be recompiled.
         if variable.users_own().is_none() {
             cargo.env_remove(variable.name);
         }
@@ -43,7 +43,7 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, Vec<Problem>> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// Prints what cargo prints as it comes, and returns it.
+/// Prints cargo's output as it arrives, and returns it.
 fn pass_on(child: &mut Child) -> String {
     let mut said = Vec::new();
     let mut block = [0; 4096];
@@ -55,15 +55,15 @@ fn pass_on(child: &mut Child) -> String {
     {
         said.extend(&block[..count]);
         let mut out = io::stdout();
-        // A reader that went away does not stop the tests.
+        // A reader that has gone away does not stop the tests.
         let _ = out.write_all(&block[..count]).and_then(|()| out.flush());
     }
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// How many tests passed and failed over all programs; nothing if none was run.
+/// Number of tests that passed and failed in all programs; `None` if none was run.
 fn sum(said: &str) -> Option<(usize, usize)> {
-    // Such as: test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
+    // For example: test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
     let results = said.lines().filter(|line| line.starts_with("test result: "));
     let number = |line: &str, what: &str| {
         let before = line.split_once(what).map_or("", |(before, _)| before);
@@ -75,7 +75,7 @@ fn sum(said: &str) -> Option<(usize, usize)> {
         .reduce(|sum, more| (sum.0 + more.0, sum.1 + more.1))
 }
 
-/// What tests that check nothing here have written down: `tests/support/skip.rs`.
+/// The list of skipped tests, written by the tests themselves: `tests/support/skip.rs`.
 struct Skipped {
     path: PathBuf,
 }
@@ -83,23 +83,20 @@ struct Skipped {
 impl Skipped {
     const VARIABLE: &str = "EBIPLA_SKIPPED_TESTS";
 
-    /// An empty list.
+    /// Creates an empty list.
     fn none() -> Result<Self, Vec<Problem>> {
         let path = env::temp_dir().join(format!("ebipla-skipped-tests-{}", std::process::id()));
         fs::write(&path, "").map_err(|error| {
             let trouble = format!("could not write {}: {error}", path.display());
-            vec![Problem::new(
-                trouble,
-                "Set TMPDIR to a folder that can be written to.",
-            )]
+            vec![Problem::new(trouble, "Set TMPDIR to a writable folder.")]
         })?;
         Ok(Self { path })
     }
 
-    /// The skipped tests with their reasons, and in a line of its own how many passed, failed and were skipped.
+    /// The skipped tests with their reasons, then a line with the number of tests that passed, failed and were skipped.
     fn summary(&self, passed: usize, failed: usize) -> String {
         let list = fs::read_to_string(&self.path).unwrap_or_default();
-        // A test may lack more than one thing.
+        // A test may be missing more than one thing.
         let tests: BTreeMap<_, _> = list.lines().filter_map(|line| line.split_once('\t')).collect();
         let mut text = String::new();
         if !tests.is_empty() {

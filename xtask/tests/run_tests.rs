@@ -1,4 +1,4 @@
-//! Runs `xtask test` against a stub of cargo, to see which tests it would run and how.
+//! Runs `xtask test` against a stub of cargo, to check which tests it would run and how.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,13 +10,13 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A machine with nothing but stubs on its PATH, on which the set-up has nothing to do.
+/// A machine with only stubs on its PATH, on which the set-up has nothing to do.
 struct Machine(TempDir);
 
 impl Machine {
     fn new() -> Self {
         let machine = Self(tempfile::tempdir().unwrap());
-        // A libtorch and a cmake of the user's own.
+        // The user's own libtorch and cmake.
         let libtorch = machine.path("libtorch");
         fs::create_dir_all(libtorch.join("lib")).unwrap();
         fs::write(libtorch.join("lib/libtorch_cpu.so"), "").unwrap();
@@ -64,7 +64,7 @@ impl Machine {
         machine
     }
 
-    /// The calls of apt-get without the options that all of them have.
+    /// The calls of apt-get, without the options that all of them share.
     fn apt_calls(&self) -> Vec<String> {
         let log = fs::read_to_string(self.path("apt.log")).unwrap_or_default();
         let all = "noninteractive -qq -o DPkg::Lock::Timeout=120 ";
@@ -77,7 +77,7 @@ impl Machine {
 const INSTALL: &str = "install -y --no-install-recommends";
 
 #[test]
-fn passes_arguments_and_exit_code_on() {
+fn forwards_arguments_and_exit_code() {
     let machine = Machine::new();
     machine.stub("cargo", "pwd; printf '<%s>' \"$@\"; echo; echo $LIBTORCH; exit 7");
     let output = machine.test(&["a name", "--", "--nocapture"]);
@@ -91,9 +91,9 @@ fn passes_arguments_and_exit_code_on() {
     assert_eq!(output.status.code(), Some(7));
 }
 
-/// Two programs; one test lacks two things, and one that is skipped does not count as passed.
+/// Two programs; one test is missing two things, and a skipped test does not count as passed.
 #[test]
-fn says_in_the_end_what_was_skipped() {
+fn summarises_the_skipped_tests() {
     let machine = Machine::new();
     let script = "\
 printf 'a: first\\tno Slurm\\nb: second\\tno data\\nb: second\\tno weights\\n' >>$EBIPLA_SKIPPED_TESTS
@@ -112,7 +112,7 @@ exit 101";
 }
 
 #[test]
-fn says_which_tests_will_be_skipped_where_packages_cannot_be_installed() {
+fn reports_tests_that_will_be_skipped_if_packages_cannot_be_installed() {
     let machine = Machine::with_apt_get("exit 0");
     machine.stub("id", "echo 1000");
     let output = machine.test(&[]);
@@ -129,7 +129,7 @@ fn says_which_tests_will_be_skipped_where_packages_cannot_be_installed() {
 }
 
 #[test]
-fn installs_the_packages_that_are_missing_and_nothing_else() {
+fn installs_only_the_missing_packages() {
     let machine = Machine::with_apt_get("exit 0");
     for program in ["slurmctld", "slurmd", "sbatch", "munged"] {
         machine.stub(program, "exit 0");
@@ -147,7 +147,7 @@ fn installs_the_packages_that_are_missing_and_nothing_else() {
 }
 
 #[test]
-fn gets_the_lists_of_packages_where_they_are_missing_and_goes_on_where_that_fails() {
+fn updates_missing_package_lists_and_continues_if_that_fails() {
     let machine = Machine::with_apt_get("echo E: no such package >&2; exit 100");
     let output = machine.test(&[]);
     assert!(output.status.success());

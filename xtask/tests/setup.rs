@@ -1,5 +1,5 @@
-//! Runs the real set-up against stubs of the programs that it calls, so that each way in which it
-//! can go wrong is seen as users see it, without network.
+//! Runs the real set-up against stubs of the programs that it calls, to check without network
+//! that each failure is reported to users.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// Does what pip would do as far as the set-up can tell: it logs the call, then fills the target.
+/// Imitates pip: logs the call, then fills the target.
 const PIP: &str = r#"
 case "$*" in
 --version | "-m pip --version") exit 0 ;;
@@ -55,14 +55,14 @@ esac
 const TOO_SMALL: &str = "echo 'Filesystem 1024-blocks Used Available Capacity Mounted on'
 echo '/dev/my disk 9000000 8000000 1000000 89% /some where'";
 
-/// A machine of its own: a PATH with nothing but stubs, and a place for `.deps`.
+/// An isolated machine: a PATH with only stubs, and a folder for `.deps`.
 struct Machine {
     scratch: TempDir,
     variables: Vec<(String, String)>,
 }
 
 impl Machine {
-    /// One on which everything works.
+    /// A machine on which everything works.
     fn new() -> Self {
         let machine = Self {
             scratch: tempfile::tempdir().unwrap(),
@@ -118,13 +118,13 @@ impl Machine {
         Outcome::of(stubs::output(&mut command))
     }
 
-    /// What pip was asked for, call by call.
+    /// The arguments of pip, call by call.
     fn pip_calls(&self) -> Vec<String> {
         let log = fs::read_to_string(self.path("pip.log")).unwrap_or_default();
         log.lines().map(String::from).collect()
     }
 
-    /// The user's own libtorch, with a version in one of the files that may have it.
+    /// The user's own libtorch, with a version in one of the files that may contain it.
     fn own_libtorch(&self, file: &str, version: &str) -> PathBuf {
         let own = self.path("own libtorch");
         fs::create_dir_all(own.join("lib")).unwrap();
@@ -178,7 +178,7 @@ fn libraries(machine: &Machine) -> Vec<String> {
 }
 
 #[test]
-fn installs_for_cpu_and_says_what_it_fetches() {
+fn installs_for_cpu_and_reports_what_it_downloads() {
     let machine = Machine::new();
     let outcome = machine.setup(&[]);
     outcome.succeeds();
@@ -206,7 +206,7 @@ fn installs_for_cpu_and_says_what_it_fetches() {
 }
 
 #[test]
-fn pip_works_in_a_temporary_folder_that_is_gone_afterwards() {
+fn pip_uses_a_temporary_folder_that_is_removed_afterwards() {
     let machine = Machine::new();
     machine.setup(&[]).succeeds();
     let temporary = fs::read_to_string(machine.path("pip.tmpdir")).unwrap();
@@ -221,7 +221,7 @@ fn pip_works_in_a_temporary_folder_that_is_gone_afterwards() {
 }
 
 #[test]
-fn the_second_time_neither_calls_pip_nor_needs_python() {
+fn a_second_set_up_neither_calls_pip_nor_needs_python() {
     let machine = Machine::new();
     machine.setup(&[]).succeeds();
     machine.without("python3");
@@ -239,7 +239,7 @@ fn cuda_replaces_cpu_and_is_kept_by_a_plain_set_up() {
     let calls = machine.pip_calls();
     assert_eq!(calls.len(), 4);
     assert!(calls[2].contains("--no-deps") && calls[2].contains("torch==2.13.0"));
-    // Of what torch depends on, only what is not Python, and with its dependencies.
+    // Of torch's dependencies, only those that are not Python packages, and with their dependencies.
     assert!(!calls[3].contains("--no-deps"));
     assert!(calls[3].ends_with(" cuda-toolkit[cublas,cudart]==13.0.3 nvidia-nccl-cu13==2.29.7"));
 
@@ -254,13 +254,13 @@ fn cuda_replaces_cpu_and_is_kept_by_a_plain_set_up() {
 }
 
 #[test]
-fn what_the_bench_compares_with_is_installed_when_it_is_asked_for() {
+fn installs_the_benchs_peers_on_request() {
     let machine = Machine::new();
     machine.setup(&[]).succeeds();
     assert!(!machine.deps("bench").exists());
     assert!(
         !machine.path("python.log").exists(),
-        "its version is asked for only where it matters"
+        "the version is queried only where it matters"
     );
     machine.setup(&["--peers"]).succeeds();
     let calls = machine.pip_calls();
@@ -314,7 +314,7 @@ fn a_failed_download_leaves_nothing_and_can_be_repeated() {
 }
 
 #[test]
-fn a_killed_set_up_is_done_again() {
+fn a_killed_set_up_is_repeated() {
     let machine = Machine::new();
     // Ends the whole set-up in the middle of the download, without a chance to clean up.
     machine.stub(
@@ -336,7 +336,7 @@ fn a_killed_set_up_is_done_again() {
 }
 
 #[test]
-fn a_folder_without_a_stamp_is_done_again() {
+fn a_folder_without_a_stamp_is_installed_again() {
     let machine = Machine::new();
     for folder in ["libtorch", "cmake"] {
         fs::create_dir_all(machine.deps(folder)).unwrap();
@@ -351,7 +351,7 @@ fn a_folder_without_a_stamp_is_done_again() {
 #[test]
 fn two_set_ups_at_once_take_turns() {
     let machine = Machine::new();
-    // The first goes on only when the second one waits for it.
+    // The first one continues only when the second one waits for it.
     let go = machine.path("go");
     let wait = format!(
         "target=$2; while [ ! -e '{}' ]; do sleep 0.01; done",
@@ -377,16 +377,16 @@ fn two_set_ups_at_once_take_turns() {
 }
 
 #[test]
-fn says_that_python_is_missing() {
+fn reports_a_missing_python() {
     let machine = Machine::new();
     machine.without("python3");
     machine
         .setup(&[])
-        .fails_with(&["no python3 on the PATH", "apt install", "dnf install"]);
+        .fails_with(&["python3 is not on the PATH", "apt install", "dnf install"]);
 }
 
 #[test]
-fn says_that_pip_is_missing() {
+fn reports_a_missing_pip() {
     let machine = Machine::new();
     machine.stub("python3", "[ \"$1\" = --version ]");
     machine.setup(&[]).fails_with(&[
@@ -398,7 +398,7 @@ fn says_that_pip_is_missing() {
 }
 
 #[test]
-fn says_that_a_compiler_is_missing() {
+fn reports_a_missing_compiler() {
     let mut machine = Machine::new();
     machine.without("c++");
     machine
@@ -420,7 +420,7 @@ fn says_that_a_compiler_is_missing() {
 }
 
 #[test]
-fn says_that_the_disk_is_too_small_or_full() {
+fn reports_a_small_or_full_disk() {
     let machine = Machine::new();
     machine.stub("df", TOO_SMALL);
     machine.setup(&[]).fails_with(&[
@@ -440,7 +440,7 @@ fn says_that_the_disk_is_too_small_or_full() {
 }
 
 #[test]
-fn says_that_the_platform_is_not_supported() {
+fn reports_an_unsupported_platform() {
     let machine = Machine::new();
     machine.stub("getconf", "echo glibc 2.27");
     machine.setup(&[]).fails_with(&["with glibc 2.27"]);
@@ -455,7 +455,7 @@ fn says_that_the_platform_is_not_supported() {
 }
 
 #[test]
-fn says_that_it_may_not_write() {
+fn reports_missing_write_permission() {
     let machine = Machine::new();
     fs::write(machine.path("deps"), "a file in the way").unwrap();
     machine
@@ -473,7 +473,7 @@ fn reports_all_problems_at_once() {
     machine.set("CMAKE", machine.path("none"));
     let outcome = machine.setup(&[]);
     outcome.fails_with(&[
-        "no python3",
+        "python3 is not on the PATH",
         "no C++ compiler",
         "too little disk space",
         "Linux aarch64",
@@ -483,7 +483,7 @@ fn reports_all_problems_at_once() {
 }
 
 #[test]
-fn takes_the_users_own_of_the_right_version() {
+fn accepts_the_users_own_libtorch_and_cmake_of_the_right_version() {
     for (file, version) in [
         ("build-version", "2.13.0+cpu\n"),
         ("version.py", "debug = False\n__version__ = '2.13.0+cu130'\n"),
@@ -498,7 +498,7 @@ fn takes_the_users_own_of_the_right_version() {
         machine.set("LIBTORCH", own);
         machine.stub("my-cmake", "echo cmake version 3.26.4");
         machine.set("CMAKE", "my-cmake");
-        // Nothing is left to install, so nothing to install with is needed.
+        // Nothing is left to install, so no installer is needed.
         machine.without("python3");
         machine.stub("uname", "echo Darwin arm64");
         machine.setup(&[]).succeeds();
@@ -521,7 +521,7 @@ fn installs_only_cmake_beside_the_users_own_libtorch() {
 }
 
 #[test]
-fn refuses_the_users_own_libtorch_when_it_does_not_fit() {
+fn refuses_an_unsuitable_libtorch_of_the_user() {
     let mut machine = Machine::new();
     let own = machine.own_libtorch("version.py", "__version__ = '2.1.0+cpu'\n");
     machine.set("LIBTORCH", &own);
@@ -529,7 +529,7 @@ fn refuses_the_users_own_libtorch_when_it_does_not_fit() {
         .setup(&[])
         .fails_with(&["LIBTORCH=", "is version 2.1.0, not 2.13.0", "unset it"]);
     fs::remove_file(own.join("version.py")).unwrap();
-    machine.setup(&[]).fails_with(&["does not tell its version"]);
+    machine.setup(&[]).fails_with(&["does not state its version"]);
     fs::remove_file(own.join("lib/libtorch_cpu.so")).unwrap();
     machine.setup(&[]).fails_with(&["has no lib/libtorch_cpu.so"]);
     machine.set("LIBTORCH", "own libtorch");
@@ -538,7 +538,7 @@ fn refuses_the_users_own_libtorch_when_it_does_not_fit() {
 }
 
 #[test]
-fn refuses_the_users_own_cmake_when_it_is_too_old() {
+fn refuses_a_cmake_of_the_user_that_is_too_old() {
     let mut machine = Machine::new();
     machine.stub("old-cmake", "echo cmake version 3.9.1");
     machine.set("CMAKE", "old-cmake");
@@ -547,9 +547,9 @@ fn refuses_the_users_own_cmake_when_it_is_too_old() {
         .fails_with(&["CMAKE=old-cmake is version 3.9.1, older than 3.26", "unset it"]);
 }
 
-/// Cargo sets both variables for us, which must not pass for the user's own.
+/// Cargo sets both variables for us; they must not be mistaken for the user's own.
 #[test]
-fn what_cargo_sets_by_default_is_not_the_users_own() {
+fn cargos_defaults_are_not_the_users_own() {
     let mut machine = Machine::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     machine.set("LIBTORCH", root.join(".deps/libtorch/torch"));

@@ -1,4 +1,4 @@
-//! Runs `./runner` in a scratch checkout against a stub of cargo, to see what it calls and prints.
+//! Runs `./runner` in a scratch checkout against a stub of cargo, to check what it calls and prints.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// Logs where and how it was called, is chatty like the real one, and builds a stub of the program.
+/// Logs where and how it was called, prints as much as the real one, and builds a stub of the program.
 const CARGO: &str = r#"#!/bin/sh
 echo "$(basename "$PWD"): $*" >>"$LOG"
 echo "cargo to stdout"
@@ -63,7 +63,7 @@ impl Checkout {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        // Without symbolic links, for comparison with what `pwd` prints.
+        // Without symbolic links, for comparison with the output of `pwd`.
         self.scratch.path().canonicalize().unwrap().join(name)
     }
 
@@ -92,7 +92,7 @@ impl Checkout {
         self.run_as(&self.path("the checkout/runner"), arguments)
     }
 
-    /// The calls of cargo since the last time this was asked.
+    /// The calls of cargo since the last time this was called.
     fn calls(&self) -> Vec<String> {
         let log = fs::read_to_string(self.path("log")).unwrap_or_default();
         let _ = fs::remove_file(self.path("log"));
@@ -129,7 +129,7 @@ fn sets_up_builds_and_runs_then_only_builds_and_runs() {
 }
 
 #[test]
-fn nothing_but_the_program_writes_to_stdout() {
+fn only_the_program_writes_to_stdout() {
     let mut checkout = Checkout::new();
     checkout.variables.push(("COMPLETE", "bash".into()));
     let output = checkout.run(&[]);
@@ -148,7 +148,7 @@ fn works_through_a_symbolic_link() {
 }
 
 #[test]
-fn setup_goes_to_the_set_up_alone() {
+fn setup_only_runs_the_set_up() {
     let mut checkout = Checkout::new();
     checkout.variables.push(("XTASK_CODE", "1".into()));
     let output = checkout.run(&["setup", "--cuda"]);
@@ -157,7 +157,7 @@ fn setup_goes_to_the_set_up_alone() {
 }
 
 #[test]
-fn a_set_up_for_another_version_is_done_again() {
+fn a_set_up_for_another_version_is_repeated() {
     let checkout = Checkout::new();
     checkout.run(&[]);
     checkout.calls();
@@ -168,7 +168,7 @@ fn a_set_up_for_another_version_is_done_again() {
 }
 
 #[test]
-fn the_users_own_libtorch_is_checked_and_an_empty_one_is_none() {
+fn the_users_own_libtorch_is_checked_and_an_empty_variable_is_ignored() {
     let mut checkout = Checkout::new();
     checkout.run(&[]);
     checkout.calls();
@@ -200,7 +200,7 @@ fn stops_when_the_set_up_or_the_build_fails() {
 }
 
 #[test]
-fn honours_the_target_folder() {
+fn respects_the_target_folder() {
     for target in ["relative", "/absolute"] {
         let mut checkout = Checkout::new();
         let target = match target.strip_prefix('/') {
@@ -215,11 +215,11 @@ fn honours_the_target_folder() {
 }
 
 #[test]
-fn says_where_to_get_cargo() {
+fn reports_where_to_get_cargo() {
     let checkout = Checkout::new();
     let bin = checkout.path("bin");
     fs::remove_file(bin.join("cargo")).unwrap();
-    // A PATH on which there is certainly no other one.
+    // A PATH that certainly contains no cargo.
     for tool in ["sh", "dirname", "readlink"] {
         symlink(Path::new("/bin").join(tool), bin.join(tool)).unwrap();
     }

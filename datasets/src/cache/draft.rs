@@ -1,4 +1,4 @@
-//! Writes a cache: points may come in any order and from several threads.
+//! Writes a cache: points may arrive in any order and from several threads.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
 use super::header::{HEADER, encode};
 use super::{Element, Layout};
 
-/// A cache that is to be written.
+/// A cache to be written.
 pub struct Draft<'a> {
     path: &'a Path,
     key: [u8; 32],
@@ -24,13 +24,13 @@ impl<'a> Draft<'a> {
         Self { path, key, name }
     }
 
-    /// Takes the space for all points.
+    /// Reserves the space for all points.
     pub fn begin(&self, layout: Layout) -> anyhow::Result<Writer> {
         let (labels, end) = layout.ends()?;
         let file = File::create(self.path)?;
         reserve(&file, end).with_context(|| {
             format!(
-                "{} points take {}; EBIPLA_CACHE chooses another disk",
+                "{} points take {}; set EBIPLA_CACHE to a folder on another disk",
                 layout.count,
                 BinaryBytes(end)
             )
@@ -49,13 +49,13 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Numbers that are not finite would make the run diverge, and look like a wrong step size.
+/// Numbers that are not finite would make the run diverge as if the step size were wrong.
 fn ensure_finite(first: usize, points: &[u8], point_bytes: usize) -> anyhow::Result<()> {
     let (numbers, _) = points.as_chunks::<4>();
     let finite = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes).is_finite();
     if let Some(i) = numbers.iter().position(|bytes| !finite(bytes)) {
         bail!(
-            "row {} (counted from 0) has the number {}, expected finite ones: remove or replace it",
+            "row {} (counted from 0) has the number {}, expected finite numbers: remove or replace the row",
             first + 4 * i / point_bytes,
             f32::from_le_bytes(numbers[i])
         );
@@ -63,20 +63,20 @@ fn ensure_finite(first: usize, points: &[u8], point_bytes: usize) -> anyhow::Res
     Ok(())
 }
 
-/// Takes the points of a cache.
+/// Receives the points of a cache.
 pub struct Writer {
     file: File,
     layout: Layout,
     key: [u8; 32],
-    /// Where the labels begin.
+    /// Offset of the labels.
     labels: u64,
     written: AtomicUsize,
-    /// Hidden where there is no terminal.
+    /// Hidden if there is no terminal.
     bar: ProgressBar,
 }
 
 impl Writer {
-    /// Writes whole points, one after the other, from number `first` on.
+    /// Writes consecutive complete points, the first of which is number `first`.
     pub fn put(&self, first: usize, points: &[u8]) -> anyhow::Result<()> {
         interruption_point();
         let size = self.layout.point_bytes();
@@ -97,7 +97,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the labels of points from number `first` on.
+    /// Writes the labels of consecutive points, the first of which is number `first`.
     pub fn put_labels(&self, first: usize, labels: &[u8]) -> anyhow::Result<()> {
         ensure!(
             self.layout.labelled && first + labels.len() <= self.layout.count,
@@ -108,7 +108,7 @@ impl Writer {
         Ok(self.file.write_all_at(labels, self.labels + first as u64)?)
     }
 
-    /// Says that everything is there.
+    /// Marks the cache as complete.
     pub fn finish(self) -> anyhow::Result<()> {
         self.bar.finish_and_clear();
         let (written, count) = (self.written.into_inner(), self.layout.count);

@@ -1,4 +1,4 @@
-//! What a cache file says of itself in its first bytes.
+//! The header of a cache file: its layout and its key.
 
 use anyhow::{Context, ensure};
 
@@ -6,21 +6,21 @@ use anyhow::{Context, ensure};
 pub const HEADER: usize = 256;
 
 const MAGIC: [u8; 8] = *b"EBIPLA\0C";
-/// Other numbers, other format.
+/// Incremented when the format changes.
 const VERSION: u32 = 1;
 const MOST_DIMENSIONS: usize = 8;
 
-/// What a point is made of.
+/// Type of a point's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// Bytes, which stand for [−1, 1].
+    /// Bytes, which represent [−1, 1].
     U8,
-    /// Numbers, taken as they are.
+    /// Numbers, used as they are.
     F32,
 }
 
 impl Element {
-    /// Bytes of one.
+    /// Size in bytes.
     pub fn bytes(self) -> usize {
         match self {
             Self::U8 => 1,
@@ -29,7 +29,7 @@ impl Element {
     }
 }
 
-/// How much is in a cache.
+/// Number, shape and type of a cache's points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub element: Element,
@@ -42,12 +42,12 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Bytes of one point.
+    /// Bytes per point.
     pub fn point_bytes(&self) -> usize {
         self.shape.iter().product::<usize>() * self.element.bytes()
     }
 
-    /// Where the labels begin, and where the file ends.
+    /// Offset of the labels, and length of the file.
     pub fn ends(&self) -> anyhow::Result<(u64, u64)> {
         let shape = &self.shape;
         ensure!(
@@ -57,7 +57,7 @@ impl Layout {
         );
         ensure!(!shape.contains(&0), "points of the shape {shape:?} are empty");
         let sizes = shape.iter().chain([&self.count]);
-        // Half of what can be counted leaves room for header and labels.
+        // Half the range of the counter leaves room for header and labels.
         let bytes = sizes
             .map(|size| *size as u64)
             .try_fold(self.element.bytes() as u64, u64::checked_mul)
@@ -69,7 +69,7 @@ impl Layout {
     }
 }
 
-/// A layout and the key of what it was made from.
+/// Encodes a layout and the key of the cache's source.
 pub fn encode(layout: &Layout, key: [u8; 32]) -> [u8; HEADER] {
     let mut bytes = Vec::with_capacity(HEADER);
     bytes.extend(MAGIC);
@@ -87,7 +87,7 @@ pub fn encode(layout: &Layout, key: [u8; 32]) -> [u8; HEADER] {
     header
 }
 
-/// The layout in a header, if it is one of ours with this key.
+/// The layout in a header, if it is a header of this version with this key.
 pub fn decode(header: &[u8], key: [u8; 32]) -> Option<Layout> {
     let number = |at: usize| Some(u32::from_le_bytes(header.get(at..at + 4)?.try_into().ok()?));
     let size = |at: usize| usize::try_from(u64::from_le_bytes(header.get(at..at + 8)?.try_into().ok()?)).ok();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_says_again_what_it_was_told() {
+    fn a_header_survives_a_round_trip() {
         let header = encode(&layout(), [7; 32]);
         assert_eq!(decode(&header, [7; 32]), Some(layout()));
         assert_eq!(decode(&header, [8; 32]), None, "another key");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_is_refused() {
+    fn refuses_sizes_that_overflow() {
         assert_eq!(
             layout().ends().ok(),
             Some((256 + 105 * 4 * 11, 256 + 105 * 4 * 11 + 11))

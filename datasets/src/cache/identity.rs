@@ -17,20 +17,20 @@ use super::Source;
 /// A hash of contents.
 pub type Identity = [u8; 32];
 
-/// Files that have no more bytes than this together are hashed each time, which takes a fraction of a second.
+/// Files with at most this many bytes in total are hashed each time, which takes a fraction of a second.
 const SMALL: u64 = 64 << 20;
-/// File systems note times in steps, of two seconds at most. A file that has changed this recently may change again
-/// without another time.
+/// Resolution of times in file systems: two seconds at most. A file that has changed this recently may change again
+/// without a change of its time.
 const SETTLED: i64 = 3;
 
-/// The files of a source at one moment.
+/// The files of a source at one point in time.
 #[derive(PartialEq, Eq)]
 pub struct Files {
     paths: Vec<PathBuf>,
     stamps: Vec<Stamp>,
 }
 
-/// What changes whenever a file does: the time of its last change cannot be set back, unlike that of its contents.
+/// Changes whenever a file does: the change time cannot be set back, unlike the modification time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
     path: PathBuf,
@@ -41,7 +41,7 @@ struct Stamp {
 }
 
 impl Files {
-    /// Looks at them without reading them.
+    /// Examines the files without reading them.
     pub fn look(source: &Source) -> anyhow::Result<Self> {
         let paths: Vec<_> = source.files.iter().map(|file| source.folder.join(file)).collect();
         let stamps = paths.par_iter().map(|path| Stamp::of(path, source.advice));
@@ -51,7 +51,7 @@ impl Files {
         })
     }
 
-    /// Their identity, where it is quick to be had: they are small, or as they were when it was noted in `memory`.
+    /// Their identity, if it is available quickly: they are small, or unchanged since it was recorded in `memory`.
     pub fn quick_identity(&self, memory: &Path) -> anyhow::Result<Option<Identity>> {
         if self.are_small() {
             return self.hash().map(Some);
@@ -65,7 +65,7 @@ impl Files {
         })
     }
 
-    /// The same, whatever it takes; it is noted in `memory`.
+    /// Their identity, hashing all files if necessary; records it in `memory`.
     pub fn identity(&self, memory: &Path) -> anyhow::Result<Identity> {
         if let Some(identity) = self.quick_identity(memory)? {
             return Ok(identity);
@@ -84,7 +84,7 @@ impl Files {
         self.stamps.iter().map(|stamp| stamp.bytes).sum::<u64>() <= SMALL
     }
 
-    /// One hash of the contents of all, in their order; names do not count.
+    /// One hash of the contents of all files, in their order; names do not count.
     fn hash(&self) -> anyhow::Result<Identity> {
         let each = self.paths.par_iter().map(|path| {
             let read = || Ok::<_, std::io::Error>(Hasher::new().update_reader(File::open(path)?)?.finalize());
@@ -163,7 +163,7 @@ mod tests {
         Files::look(&source).unwrap()
     }
 
-    /// Too large to be hashed each time; all bytes are `byte`, and the time of its contents is always the same.
+    /// Too large to be hashed each time; all bytes are `byte`, and the modification time is always the same.
     fn large(path: &Path, byte: u8) {
         let time = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
         fs::write(path, vec![byte; SMALL as usize + 1]).unwrap();
@@ -175,7 +175,7 @@ mod tests {
             .unwrap();
     }
 
-    /// Also where size and time are the same.
+    /// Even if size and modification time are the same.
     #[test]
     fn a_large_file_that_was_replaced_is_hashed_again() {
         let folder = tempfile::tempdir().unwrap();
@@ -185,7 +185,7 @@ mod tests {
         let first = files(folder.path(), "large");
         assert_eq!(first.quick_identity(&memory).unwrap(), None);
         let identity = first.identity(&memory).unwrap();
-        assert!(!memory.exists(), "it may still change without another time");
+        assert!(!memory.exists(), "it may still change without a new time");
 
         // As if it had been written some time ago.
         let mut settled = files(folder.path(), "large");
@@ -203,13 +203,13 @@ mod tests {
         let replaced = files(folder.path(), "large");
         assert_eq!(replaced.quick_identity(&memory).unwrap(), None);
         assert_ne!(replaced.identity(&memory).unwrap(), identity);
-        // A note that is damaged is none.
+        // A damaged record is ignored.
         fs::write(&memory, [0; 63]).unwrap();
         assert_eq!(settled.quick_identity(&memory).unwrap(), None);
     }
 
     #[test]
-    fn the_content_counts_and_the_name_does_not() {
+    fn only_the_content_determines_the_identity() {
         let folder = tempfile::tempdir().unwrap();
         for (name, content) in [("a", "one"), ("b", "one"), ("c", "two")] {
             fs::write(folder.path().join(name), content).unwrap();

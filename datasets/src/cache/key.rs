@@ -1,4 +1,4 @@
-//! Tells whether a cache still fits the files that it was made from.
+//! Keys that show whether a cache still fits the files it was made from.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use blake3::Hasher;
 use super::Source;
 use super::identity::Identity;
 
-/// Changes when the contents of the files change, or the preprocessing.
+/// Changes when the contents of the files or the preprocessing change.
 pub fn of(source: &Source, identity: &Identity) -> [u8; 32] {
     let mut hash = Hasher::new();
     hash.update(identity);
@@ -15,7 +15,7 @@ pub fn of(source: &Source, identity: &Identity) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// One name for one folder and preprocessing: a cache that does not fit any more is replaced, and takes no space.
+/// One name per folder and preprocessing: a stale cache is replaced, and takes up no space.
 pub fn file_name(source: &Source) -> String {
     let folder = fs::canonicalize(&source.folder)
         .or_else(|_| std::path::absolute(&source.folder))

@@ -1,4 +1,4 @@
-//! Reads a cache through a memory map: what is not used takes no memory.
+//! Reads a cache through a memory map: unused parts take no memory.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,19 +13,19 @@ use super::{Element, Layout};
 pub struct Cache {
     layout: Layout,
     map: Mmap,
-    /// Where the labels begin.
+    /// Offset of the labels.
     labels: usize,
-    /// Of the files that it was made from.
+    /// Identity of the files it was made from.
     identity: Identity,
 }
 
 impl Cache {
-    /// `None` where there is no file, or one that was not made for this key, or not all of one.
+    /// `None` if the file is missing, incomplete, or made for another key.
     #[allow(unsafe_code)]
     pub(super) fn open(path: &Path, key: [u8; 32], identity: Identity) -> Option<Self> {
         let file = File::open(path).ok()?;
-        // Safety: caches are written under another name and never changed once they have theirs; a new one takes the
-        // name, not the file.
+        // Safety: caches are written under a temporary name and never change once they have their final one; a new
+        // cache takes over the name, not the file.
         let map = unsafe { Mmap::map(&file) }.ok()?;
         let layout = decode(map.get(..HEADER)?, key)?;
         let (labels, end) = layout.ends().ok()?;
@@ -41,7 +41,7 @@ impl Cache {
         &self.layout
     }
 
-    /// A hash of the contents of the files that it was made from, in hexadecimal digits.
+    /// A hash of the contents of the files it was made from, in hexadecimal digits.
     pub fn identity(&self) -> String {
         blake3::Hash::from(self.identity).to_hex().to_string()
     }

@@ -1,4 +1,4 @@
-//! Keeps decoded data in files that are mapped into memory, so that decoding happens once.
+//! Keeps decoded data in memory-mapped files, so that decoding happens once.
 
 mod draft;
 mod header;
@@ -17,29 +17,29 @@ pub use header::{Element, Layout};
 use identity::Files;
 pub use map::Cache;
 
-/// What a cache is made from.
+/// The input of a cache.
 pub struct Source {
-    /// Names the cache, e.g. `svhn-train`.
+    /// Name of the cache, e.g. `svhn-train`.
     pub name: String,
-    /// The folder of the files.
+    /// Folder of the files.
     pub folder: PathBuf,
     /// The files, relative to the folder, in the order of their points.
     pub files: Vec<PathBuf>,
-    /// What is done to the points before they are kept; other words, other cache.
+    /// Description of the processing of the points; changing it invalidates the cache.
     pub preprocessing: String,
-    /// Where somebody gets a file that is missing.
+    /// Advice for a user who lacks a file.
     pub advice: &'static str,
 }
 
-/// The folder and the name of a file.
+/// Folder and name of a file.
 pub fn parts(file: &Path) -> (PathBuf, PathBuf) {
-    // The parent of a bare name is an empty path, which names no folder.
+    // The parent of a bare name is an empty path, which is not a folder.
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let name = file.file_name().unwrap_or_default();
     (folder.unwrap_or(Path::new(".")).into(), name.into())
 }
 
-/// Opens the cache of `source` in `folder`; where there is none, or one that does not fit any more, `build` makes it.
+/// Opens the cache of `source` in `folder`; `build` makes it if it is missing or stale.
 pub fn open(
     folder: &Path,
     source: &Source,
@@ -53,13 +53,22 @@ pub fn open(
     {
         return Ok(cache);
     }
-    fs::create_dir_all(folder)
-        .with_context(|| format!("making {} (EBIPLA_CACHE is another folder)", folder.display()))?;
-    // Of several programs that want the same cache, one builds it.
+    fs::create_dir_all(folder).with_context(|| {
+        format!(
+            "making {} (set EBIPLA_CACHE to use another folder)",
+            folder.display()
+        )
+    })?;
+    // If several programs want the same cache, one of them builds it.
     let lock = path.with_extension("lock");
     let lock = File::create(&lock)
         .and_then(|file| file.lock().map(|()| file))
-        .with_context(|| format!("locking {} (EBIPLA_CACHE is another folder)", lock.display()))?;
+        .with_context(|| {
+            format!(
+                "locking {} (set EBIPLA_CACHE to use another folder)",
+                lock.display()
+            )
+        })?;
     let identity = files.identity(&memory)?;
     let key = key::of(source, &identity);
     if let Some(cache) = Cache::open(&path, key, identity) {
@@ -77,7 +86,7 @@ pub fn open(
     })?;
     drop(lock);
     Cache::open(&path, key, identity)
-        .with_context(|| format!("{} was written, but is not whole", path.display()))
+        .with_context(|| format!("{} was written, but is incomplete", path.display()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! When a cache is used again, and when it is made anew.
+//! Tests when a cache is reused and when it is rebuilt.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ impl Scratch {
         self.folder.path().join("caches")
     }
 
-    /// The points of the file, two bytes each, and whether the cache was made anew.
+    /// The points of the file, two bytes each, and whether the cache was rebuilt.
     fn open(&self, source: &Source) -> (Vec<f32>, bool) {
         let before = self.built.load(Ordering::Relaxed);
         let cache = open(&self.caches(), source, |draft| self.build(draft)).unwrap();
@@ -82,19 +82,19 @@ fn scaled(bytes: &[u8]) -> Vec<f32> {
 }
 
 #[test]
-fn it_is_made_once_and_holds_what_was_put_in() {
+fn is_built_once_and_returns_what_was_written() {
     let scratch = Scratch::new();
     assert_eq!(scratch.open(&scratch.source()), (scaled(b"abcdef"), true));
     assert_eq!(scratch.open(&scratch.source()), (scaled(b"abcdef"), false));
     let cache = open(&scratch.caches(), &scratch.source(), |_| {
-        anyhow::bail!("not again")
+        anyhow::bail!("built twice")
     })
     .unwrap();
     assert_eq!(cache.labels(), Some(&[3, 3, 3][..]));
 }
 
 #[test]
-fn other_contents_or_preprocessing_make_it_stale() {
+fn other_contents_or_preprocessing_invalidate_it() {
     let scratch = Scratch::new();
     let points = scratch.folder.path().join("points");
     scratch.open(&scratch.source());
@@ -102,7 +102,7 @@ fn other_contents_or_preprocessing_make_it_stale() {
     fs::write(&points, b"abcdefgh").unwrap();
     assert_eq!(scratch.open(&scratch.source()), (scaled(b"abcdefgh"), true));
 
-    // Size and time may be the same; and another time alone changes nothing.
+    // Size and time may be the same; a new time alone changes nothing.
     let time = fs::metadata(&points).unwrap().modified().unwrap();
     fs::write(&points, b"ghefcdab").unwrap();
     let file = File::options().write(true).open(&points).unwrap();
@@ -118,7 +118,7 @@ fn other_contents_or_preprocessing_make_it_stale() {
     };
     assert!(scratch.open(&other).1);
     assert!(!scratch.open(&other).1);
-    assert!(!scratch.open(&scratch.source()).1, "both have room");
+    assert!(!scratch.open(&scratch.source()).1, "both are kept");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_failed_build_leaves_no_cache_and_names_it() {
 }
 
 #[test]
-fn what_has_no_room_on_the_disk_is_refused_before_it_is_written() {
+fn a_cache_larger_than_the_disk_is_refused_before_it_is_written() {
     let scratch = Scratch::new();
     let failed = open(&scratch.caches(), &scratch.source(), |draft| {
         let layout = Layout {
@@ -184,7 +184,7 @@ fn what_has_no_room_on_the_disk_is_refused_before_it_is_written() {
 }
 
 #[test]
-fn a_missing_source_is_named_with_where_to_get_it() {
+fn a_missing_source_is_reported_with_advice() {
     let scratch = Scratch::new();
     let source = Source {
         files: vec!["points".into(), "labels".into()],
@@ -200,9 +200,9 @@ fn a_missing_source_is_named_with_where_to_get_it() {
     );
 }
 
-/// A source that changes while it is read is not cached: what was read is not what was hashed.
+/// A source that changes while it is read is not cached: the data read are not the data hashed.
 #[test]
-fn a_source_that_changes_meanwhile_is_refused() {
+fn a_source_that_changes_during_reading_is_refused() {
     let scratch = Scratch::new();
     let failed = open(&scratch.caches(), &scratch.source(), |draft| {
         scratch.build(draft)?;
@@ -219,9 +219,9 @@ fn the_folder_of_a_bare_name_is_the_working_folder() {
     assert_eq!(parts(Path::new("/d.npy")), ("/".into(), "d.npy".into()));
 }
 
-/// Whoever comes second waits, and builds nothing.
+/// The second program waits, and builds nothing.
 #[test]
-fn of_several_that_want_it_one_builds_it() {
+fn of_several_processes_one_builds_it() {
     let scratch = Scratch::new();
     std::thread::scope(|threads| {
         for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! Reads arrays of bytes from idx files, compressed with gzip or not.
+//! Reads arrays of bytes from idx files, plain or gzipped.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -9,13 +9,13 @@ use flate2::read::GzDecoder;
 
 use super::stream::{can_hold, take};
 
-/// An array of a file, whose bytes are read one after the other, the last index fastest.
+/// An array in a file, whose bytes are read in order, the last index fastest.
 pub struct Array {
     pub dims: Vec<usize>,
     data: Box<dyn Read>,
 }
 
-/// The name of a file in `folder`: as it is, or with `.gz`.
+/// The path of a file in `folder`: as it is, or with `.gz`.
 pub fn name_in(folder: &Path, name: &str) -> PathBuf {
     let plain = PathBuf::from(name);
     match folder.join(&plain).exists() {
@@ -24,7 +24,7 @@ pub fn name_in(folder: &Path, name: &str) -> PathBuf {
     }
 }
 
-/// Opens the file with an array of so many dimensions.
+/// Opens a file with an array of `dimensions` dimensions.
 pub fn open(path: &Path, dimensions: usize) -> anyhow::Result<Array> {
     read(path, dimensions).with_context(|| format!("reading {}", path.display()))
 }
@@ -57,20 +57,20 @@ fn read(path: &Path, dimensions: usize) -> anyhow::Result<Array> {
     });
     ensure!(
         fits,
-        "the file says it has the shape {dims:?}, which its {length} bytes do not fit"
+        "the file declares the shape {dims:?}, which does not fit its {length} bytes"
     );
     Ok(Array { dims, data })
 }
 
 impl Array {
-    /// The next bytes.
+    /// Reads the next bytes.
     pub fn read(&mut self, bytes: &mut [u8]) -> anyhow::Result<()> {
         self.data
             .read_exact(bytes)
             .context("the file is truncated or damaged")
     }
 
-    /// Makes sure that nothing is left, and that what came was right: gzip has its checksum at the end.
+    /// Checks that nothing is left and that the data were intact: gzip has its checksum at the end.
     pub fn end(mut self) -> anyhow::Result<()> {
         let more = self.data.read(&mut [0]).context("the file is damaged")?;
         ensure!(
@@ -114,7 +114,7 @@ pub mod tests {
     fn contents(path: &Path, dimensions: usize) -> anyhow::Result<(Vec<usize>, Vec<u8>)> {
         let mut array = open(path, dimensions)?;
         let dims = array.dims.clone();
-        // Read in pieces, so that a lie does not cost memory here either.
+        // Read in pieces, so that a false size does not cost memory here either.
         let mut bytes = Vec::new();
         for _ in 0..dims.iter().product() {
             let mut byte = [0];
@@ -139,7 +139,7 @@ pub mod tests {
     }
 
     #[test]
-    fn lies_and_truncations_are_named() {
+    fn false_sizes_and_truncations_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let whole = file(&[2, 3], b"abcdef");
         let huge = file(&[u32::MAX, u32::MAX], b"abcdef");
@@ -151,10 +151,10 @@ pub mod tests {
         broken[at] ^= 1;
         for (name, bytes, word) in [
             ("short", &whole[..3], "too short"),
-            ("truncated", &whole[..whole.len() - 1], "do not fit"),
-            ("long", &long, "do not fit"),
-            ("huge", &huge, "do not fit"),
-            ("huge.gz", &gzip(&huge), "do not fit"),
+            ("truncated", &whole[..whole.len() - 1], "does not fit"),
+            ("long", &long, "does not fit"),
+            ("huge", &huge, "does not fit"),
+            ("huge.gz", &gzip(&huge), "does not fit"),
             ("other", &file(&[6], b"abcdef"), "in 2 dimensions"),
             ("truncated.gz", &zipped[..zipped.len() - 12], "damaged"),
             ("broken.gz", &broken, "damaged"),

@@ -11,14 +11,14 @@ use flate2::read::ZlibDecoder;
 
 use super::stream::{can_hold, take, take_vec};
 
-/// An array of a file, whose numbers are read one after the other, the first index fastest.
+/// An array in a file, whose numbers are read in order, the first index fastest.
 pub struct Array {
     pub dims: Vec<usize>,
     kind: NumberType,
     data: Box<dyn Read>,
 }
 
-/// How numbers are stored.
+/// Storage type of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NumberType {
     I8,
@@ -37,7 +37,7 @@ const INT8: u32 = 1;
 const INT32: u32 = 5;
 const UINT32: u32 = 6;
 
-/// More have never been seen.
+/// Far more dimensions than any known file has.
 const MOST_DIMENSIONS: u64 = 32;
 const LONGEST_NAME: u64 = 4096;
 
@@ -59,7 +59,7 @@ fn find(path: &Path, name: &str) -> anyhow::Result<Array> {
         let left = length - at - 8;
         ensure!(
             size <= left,
-            "an element at byte {at} says it has {size} bytes, but only {left} are left: the file is truncated or \
+            "an element at byte {at} declares {size} bytes, but only {left} are left: the file is truncated or \
              damaged"
         );
         let found = match kind {
@@ -69,9 +69,9 @@ fn find(path: &Path, name: &str) -> anyhow::Result<Array> {
                 let inner = u64::from(inner);
                 ensure!(
                     can_hold(size, inner),
-                    "an element says that its {size} compressed bytes hold {inner}, which they cannot"
+                    "an element declares {inner} bytes compressed to {size}, which is impossible"
                 );
-                // One byte more, so that whoever reads to the end sees the checksum verified.
+                // One byte more, so that reading to the end verifies the checksum.
                 (kind == MATRIX).then(|| matrix(Box::new(inside.take(inner + 1)), inner, name))
             }
             MATRIX => Some(matrix(Box::new(reopened(path, at + 8)?.take(size)), size, name)),
@@ -85,7 +85,7 @@ fn find(path: &Path, name: &str) -> anyhow::Result<Array> {
     bail!("the file has no array of that name")
 }
 
-/// Another reader of the file, which an array can keep.
+/// Another reader of the file, for an array to own.
 fn reopened(path: &Path, at: u64) -> anyhow::Result<BufReader<File>> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(at))?;
@@ -102,7 +102,7 @@ fn check_header(file: &mut dyn Read) -> anyhow::Result<()> {
         [0, 2, b'I', b'M'] => {
             bail!("this is a MATLAB file of version 7.3, expected version 5: save it with -v7")
         }
-        _ => bail!("this is no MATLAB file of version 5"),
+        _ => bail!("this is not a MATLAB file of version 5"),
     }
 }
 
@@ -111,23 +111,23 @@ fn tag(reader: &mut dyn Read) -> anyhow::Result<[u32; 2]> {
     Ok([u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])])
 }
 
-/// The start of an element inside a matrix: its type, its size, and its bytes where they are in the tag itself.
+/// The start of an element inside a matrix: its type, its size, and its bytes if they are in the tag itself.
 fn small_tag(reader: &mut dyn Read) -> anyhow::Result<(u32, u64, Option<[u8; 4]>)> {
     let [kind, size] = tag(reader)?;
     match kind >> 16 {
         0 => Ok((kind, u64::from(size), None)),
         small @ 1..=4 => Ok((kind & 0xffff, u64::from(small), Some(size.to_le_bytes()))),
-        small => bail!("a small element says it has {small} bytes, expected at most 4"),
+        small => bail!("a small element declares {small} bytes, expected at most 4"),
     }
 }
 
-/// The bytes of an element inside a matrix, of which there are few.
+/// The bytes of a short element inside a matrix.
 fn small_element(reader: &mut dyn Read, kind: u32, most: u64) -> anyhow::Result<Vec<u8>> {
     let (found, size, inline) = small_tag(reader)?;
     ensure!(found == kind, "found an element of type {found}, expected {kind}");
     ensure!(
         size <= most,
-        "an element says it has {size} bytes, expected at most {most}"
+        "an element declares {size} bytes, expected at most {most}"
     );
     if let Some(bytes) = inline {
         return Ok(bytes[..size as usize].to_vec());
@@ -137,7 +137,7 @@ fn small_element(reader: &mut dyn Read, kind: u32, most: u64) -> anyhow::Result<
     Ok(bytes)
 }
 
-/// The array in a matrix element of `size` bytes, if it has the name.
+/// The array in a matrix element of `size` bytes, if it has this name.
 fn matrix(mut reader: Box<dyn Read>, size: u64, name: &str) -> anyhow::Result<Option<Array>> {
     let flags = small_element(&mut *reader, UINT32, 8)?;
     let dims = small_element(&mut *reader, INT32, 4 * MOST_DIMENSIONS)?;
@@ -155,14 +155,14 @@ fn matrix(mut reader: Box<dyn Read>, size: u64, name: &str) -> anyhow::Result<Op
         .collect::<Result<_, _>>()
         .context("a size is negative")?;
     let (kind, bytes, inline) = small_tag(&mut *reader)?;
-    let kind = NumberType::of(kind).with_context(|| format!("numbers of type {kind} are not known"))?;
+    let kind = NumberType::of(kind).with_context(|| format!("numbers of type {kind} are not supported"))?;
     let expected = dims
         .iter()
         .map(|dim| *dim as u64)
         .try_fold(kind.bytes() as u64, u64::checked_mul);
     ensure!(
         expected == Some(bytes) && bytes <= size,
-        "the array says it has the shape {dims:?} of {kind:?} numbers in {bytes} of {size} bytes, which do not fit"
+        "the array declares the shape {dims:?} of {kind:?} numbers in {bytes} of {size} bytes, which do not fit"
     );
     let data = match inline {
         Some(inline) => Box::new(Cursor::new(inline).take(bytes)),
@@ -197,7 +197,7 @@ impl NumberType {
 }
 
 impl Array {
-    /// The next numbers, which must be bytes.
+    /// Reads the next numbers, which must be bytes.
     pub fn read(&mut self, bytes: &mut [u8]) -> anyhow::Result<()> {
         let kind = self.kind;
         ensure!(
@@ -207,13 +207,13 @@ impl Array {
         self.data.read_exact(bytes).context("the file is damaged")
     }
 
-    /// Makes sure that what came was right: a compressed array has its checksum at the end.
+    /// Checks that the data were intact: a compressed array has its checksum at the end.
     pub fn end(mut self) -> anyhow::Result<()> {
         io::copy(&mut self.data, &mut io::sink()).context("the file is damaged")?;
         Ok(())
     }
 
-    /// The next number, of whatever type.
+    /// Reads the next number, of any type.
     pub fn next_number(&mut self) -> anyhow::Result<f64> {
         self.number().context("the file is damaged")
     }

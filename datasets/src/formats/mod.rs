@@ -1,4 +1,4 @@
-//! File formats, read as streams: memory does not grow with what a file claims to hold.
+//! File formats, read as streams: memory does not grow with the size that a file declares.
 
 pub mod idx;
 pub mod mat;

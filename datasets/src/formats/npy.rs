@@ -9,26 +9,26 @@ use anyhow::{Context, bail, ensure};
 use super::stream::{take, take_vec};
 use crate::cache::Element;
 
-/// An array of a file, whose numbers are read one after the other, the last index fastest.
+/// An array in a file, whose numbers are read in order, the last index fastest.
 pub struct Array {
     pub dims: Vec<usize>,
-    /// What its numbers are read as.
+    /// Type that its numbers are read as.
     pub element: Element,
-    /// How they are stored, where that is something else.
+    /// Conversion from the stored type, if that differs.
     pub conversion: Option<&'static Conversion>,
     data: BufReader<File>,
     /// Numbers read so far.
     done: usize,
 }
 
-/// A type of numbers that become float32.
+/// A number type that is converted to float32.
 pub struct Conversion {
-    /// What NumPy calls it.
+    /// NumPy's name for it.
     pub name: &'static str,
-    /// What stands in the header, without the order of bytes.
+    /// Its code in the header, without the byte order.
     code: &'static str,
     bytes: usize,
-    /// The nearest float32 of a number's bytes, lowest first; nothing where it is too large.
+    /// The float32 nearest to a number's little-endian bytes; `None` if it is too large.
     read: fn(&[u8]) -> Option<f32>,
 }
 
@@ -75,7 +75,7 @@ const CONVERSIONS: [Conversion; 10] = [
     conversion!("uint64", "u8", u64),
 ];
 
-/// A number of half precision: a sign, five bits of exponent, ten of the fraction.
+/// A half-precision number: a sign, five bits of exponent, ten of the fraction.
 fn half(bits: u16) -> f32 {
     let fraction = f32::from(bits & 0x3ff) / 1024.0;
     let magnitude = match (bits >> 10) & 0x1f {
@@ -100,13 +100,13 @@ fn read(path: &Path) -> anyhow::Result<Array> {
     let length = file.metadata()?.len();
     let mut data = BufReader::new(file);
     let [magic @ .., major, _] = take::<8>(&mut data).context("the file is too short")?;
-    ensure!(magic == *b"\x93NUMPY", "this is no .npy file");
+    ensure!(magic == *b"\x93NUMPY", "this is not a .npy file");
     let (prefix, size) = match major {
         1 => (10, u64::from(u16::from_le_bytes(take(&mut data)?))),
         2 | 3 => (12, u64::from(u32::from_le_bytes(take(&mut data)?))),
-        _ => bail!("version {major} of .npy files is not known"),
+        _ => bail!("version {major} of .npy files is not supported"),
     };
-    ensure!(size <= LONGEST_HEADER, "the header says it has {size} bytes");
+    ensure!(size <= LONGEST_HEADER, "the header declares {size} bytes");
     let header = take_vec(&mut data, size).context("the header is truncated")?;
     let header = String::from_utf8(header).context("the header is damaged")?;
 
@@ -120,7 +120,7 @@ fn read(path: &Path) -> anyhow::Result<Array> {
         _ => {
             let names: Vec<_> = CONVERSIONS.iter().map(|known| known.name).collect();
             bail!(
-                "numbers of type `{descr}`, expected uint8, float32, or one that becomes float32 ({}), the lowest \
+                "numbers of type `{descr}`, expected uint8, float32, or one that converts to float32 ({}), the lowest \
                  byte first: save numpy.asarray(array, '<f4')",
                 names.join(", ")
             )
@@ -133,12 +133,12 @@ fn read(path: &Path) -> anyhow::Result<Array> {
     let left = length - prefix - size;
     ensure!(
         bytes == Some(left),
-        "the header says {dims:?} numbers of {stored} bytes, but {left} bytes follow"
+        "the header declares {dims:?} numbers of {stored} bytes, but {left} bytes follow"
     );
     let by_columns = value(&header, "fortran_order")? != "False";
     ensure!(
         !by_columns || dims.len() < 2,
-        "the array is stored by columns: save numpy.ascontiguousarray of it"
+        "the array is stored in column-major order: save numpy.ascontiguousarray of it"
     );
     Ok(Array {
         dims,
@@ -149,7 +149,7 @@ fn read(path: &Path) -> anyhow::Result<Array> {
     })
 }
 
-/// What stands behind a key of the header, a Python dictionary.
+/// The text after a key of the header, a Python dictionary.
 fn value<'a>(header: &'a str, key: &str) -> anyhow::Result<&'a str> {
     let found = || {
         let behind = header.split_once(&format!("'{key}'"))?.1;
@@ -167,12 +167,15 @@ fn dims(text: &str) -> anyhow::Result<Vec<usize>> {
     let sizes = text.trim_matches(['(', ')']).split(',').map(str::trim);
     sizes
         .filter(|size| !size.is_empty())
-        .map(|size| size.parse().with_context(|| format!("the shape {text} is none")))
+        .map(|size| {
+            size.parse()
+                .with_context(|| format!("the shape {text} is invalid"))
+        })
         .collect()
 }
 
 impl Array {
-    /// The next bytes, of whole numbers.
+    /// Reads the next bytes, a whole number of elements.
     pub fn read(&mut self, bytes: &mut [u8]) -> anyhow::Result<()> {
         let Some(conversion) = self.conversion else {
             return self.data.read_exact(bytes).context("the file is truncated");
@@ -205,7 +208,7 @@ pub mod tests {
     use super::*;
     use crate::testing::error;
 
-    /// A file as numpy.save writes it.
+    /// A file as written by numpy.save.
     pub fn file(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
         with_header(
             &format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"),
@@ -239,9 +242,9 @@ pub mod tests {
         assert_eq!((&array.dims[..], array.element), (&[2][..], Element::F32));
     }
 
-    /// Values that both types hold exactly, and what is nearest to one that float32 does not.
+    /// Values that both types hold exactly, and the nearest float32 to one that it does not hold exactly.
     #[test]
-    fn other_numbers_become_float32() {
+    fn other_numbers_are_converted_to_float32() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npy");
         let read = |descr: &str, data: &[u8]| {
@@ -261,7 +264,7 @@ pub mod tests {
             read("<f8", &[0.1f64, -2.5, 1e30].map(f64::to_le_bytes).concat()),
             [0.1, -2.5, 1e30]
         );
-        // 1, −2 (sign, exponent 16), and the smallest of all, 2⁻²⁴.
+        // 1, −2 (sign, exponent 16), and the smallest number, 2⁻²⁴.
         assert_eq!(
             read("<f2", &[0x3c00u16, 0xc000, 1].map(u16::to_le_bytes).concat()),
             [1.0, -2.0, 2f32.powi(-24)]
@@ -275,7 +278,7 @@ pub mod tests {
             read("<i8", &[-3i64, 0, 1 << 40].map(i64::to_le_bytes).concat()),
             [-3.0, 0.0, 2f32.powi(40)]
         );
-        // Halfway to 2²⁴ + 2, and so to the even one.
+        // Halfway to 2²⁴ + 2, so rounded to the even one.
         assert_eq!(
             read(
                 "<u4",
@@ -297,7 +300,7 @@ pub mod tests {
     }
 
     #[test]
-    fn lies_and_what_is_not_read_are_named() {
+    fn false_sizes_and_unsupported_files_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npy");
         let whole = file("|u1", "(2, 3)", b"abcdef");
@@ -313,15 +316,15 @@ pub mod tests {
                 &file("|u1", "(2, 18446744073709551615)", b"abcdef"),
                 "bytes follow",
             ),
-            (&file("|u1", "(2, 99999999999999999999)", b"abcdef"), "is none"),
-            (&file("|u1", "(-2, -3)", b"abcdef"), "is none"),
+            (&file("|u1", "(2, 99999999999999999999)", b"abcdef"), "is invalid"),
+            (&file("|u1", "(-2, -3)", b"abcdef"), "is invalid"),
             (&file("<c8", "(2, 3)", &[0; 48]), "`<c8`"),
             (&file(">f8", "(2, 3)", &[0; 48]), "'<f4'"),
             (&file(">f4", "(2, 3)", &[0; 24]), "`>f4`"),
             (&with_header(by_columns, b"abcdef"), "ascontiguousarray"),
             (&with_header("{}", b"abcdef"), "no `descr`"),
             (b"\x93NUMPY\x09\0aaaa", "version 9"),
-            (b"GIF89a..", "no .npy file"),
+            (b"GIF89a..", "not a .npy file"),
         ] {
             fs::write(&path, bytes).unwrap();
             let error = error(open(&path));

@@ -1,23 +1,23 @@
-//! What reading untrusted streams has in common.
+//! Helpers for reading untrusted streams.
 
 use std::io::{self, ErrorKind, Read};
 
-/// No deflate stream yields more bytes for one of its own.
+/// No deflate stream yields more bytes per compressed byte.
 const MOST_DEFLATED: u64 = 1032;
 
-/// Whether so many compressed bytes can hold so much.
+/// Whether `compressed` bytes can hold `bytes`.
 pub fn can_hold(compressed: u64, bytes: u64) -> bool {
     bytes <= compressed.saturating_mul(MOST_DEFLATED)
 }
 
-/// The next `N` bytes.
+/// Reads the next `N` bytes.
 pub fn take<const N: usize>(reader: &mut dyn Read) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     reader.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The next bytes, as many as promised, where promises are not believed before they are kept.
+/// Reads the next `count` bytes; memory grows with the data read, not with `count`.
 pub fn take_vec(reader: &mut dyn Read, count: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(count).read_to_end(&mut bytes)?;

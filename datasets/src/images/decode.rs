@@ -1,4 +1,4 @@
-//! Decodes one picture and brings it to the wanted size.
+//! Decodes an image, crops and resizes it.
 
 use std::fs::{self, File};
 use std::io::Cursor;
@@ -9,19 +9,19 @@ use anyhow::{Context, bail, ensure};
 use image::imageops::{self, FilterType};
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
-/// What a picture becomes.
+/// Target format of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// 1 (grey) or 3 (colour).
     pub channels: usize,
-    /// Side of the square that is kept in the middle, before anything is resized; `None`: as large as it can be.
+    /// Side of the central square to keep before resizing; `None`: the largest possible.
     pub crop: Option<u32>,
     /// Side of the result.
     pub size: u32,
 }
 
 impl Shape {
-    /// What a cache should know of it.
+    /// Description for the cache key.
     pub fn describe(&self) -> String {
         format!(
             "pictures, channels {}, crop {:?}, bilinear to {}",
@@ -30,12 +30,12 @@ impl Shape {
     }
 }
 
-/// Larger files and pictures are refused, so that no file can take all memory.
+/// Larger files and images are refused, so that no file can exhaust the memory.
 const LARGEST_FILE: u64 = 256 << 20;
 const LARGEST_SIDE: u32 = 16_384;
 const MOST_PIXELS: u64 = 64 << 20;
 
-/// The bytes of a picture, channel by channel, row by row.
+/// The bytes of an image, channel by channel, row by row.
 pub fn decode(path: &Path, shape: Shape) -> anyhow::Result<Vec<u8>> {
     let decoded = panic::catch_unwind(AssertUnwindSafe(|| read(path)));
     decoded
@@ -63,22 +63,22 @@ fn read(path: &Path) -> anyhow::Result<DynamicImage> {
     reader.limits(limits);
     let decoder = reader
         .into_decoder()
-        .context("the picture is damaged or too large")?;
+        .context("the image is damaged or too large")?;
     let (width, height) = decoder.dimensions();
     ensure!(
         u64::from(width) * u64::from(height) <= MOST_PIXELS,
-        "the picture has {width} × {height} pixels, expected at most {MOST_PIXELS} in all"
+        "the image has {width} × {height} pixels, expected at most {MOST_PIXELS} in all"
     );
     ensure!(
         format != ImageFormat::Jpeg || has_end(&bytes),
         "the file is truncated: its end is missing"
     );
-    DynamicImage::from_decoder(decoder).context("the picture is damaged")
+    DynamicImage::from_decoder(decoder).context("the image is damaged")
 }
 
-/// A decoder fills what is missing of a JPEG with grey; only the marker at its end tells.
+/// A decoder fills the missing part of a JPEG with grey; only the marker at its end shows that it is complete.
 fn has_end(jpeg: &[u8]) -> bool {
-    // Some cameras write padding behind it.
+    // Some cameras write padding after it.
     let end = jpeg
         .iter()
         .rposition(|byte| *byte != 0)
@@ -91,7 +91,7 @@ fn planes(picture: DynamicImage, shape: Shape) -> anyhow::Result<Vec<u8>> {
     let side = shape.crop.unwrap_or(width.min(height));
     ensure!(
         side > 0 && side <= width && side <= height,
-        "the picture has {width} × {height} pixels, expected at least {side} × {side}"
+        "the image has {width} × {height} pixels, expected at least {side} × {side}"
     );
     let square = picture.crop_imm((width - side) / 2, (height - side) / 2, side, side);
     let size = shape.size;
@@ -106,7 +106,7 @@ fn planes(picture: DynamicImage, shape: Shape) -> anyhow::Result<Vec<u8>> {
     })
 }
 
-/// Bilinear; smaller pictures are made from weighted means over all pixels, as Pillow does it.
+/// Bilinear; smaller images are weighted means over all pixels, as in Pillow.
 fn resized<P>(square: image::ImageBuffer<P, Vec<u8>>, size: u32) -> image::ImageBuffer<P, Vec<u8>>
 where
     P: image::Pixel<Subpixel = u8> + 'static,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_rows_and_columns_of_the_middle() {
+    fn keeps_channels_rows_and_columns_of_the_centre() {
         // 5 × 4 pixels; the middle square is columns 0 to 3 (the half is rounded down), all rows.
         let picture = ImageBuffer::from_fn(5, 4, |x, y| Rgb([x as u8, 10 * y as u8, 200]));
         let (_folder, path) = save(picture, "a.png");
@@ -176,7 +176,7 @@ mod tests {
     /// Halving a ramp 0, 8, 16, …: triangle weights (1, 3, 3, 1)/8 in the middle give 8·(i + ½) for pairs; at the ends
     /// (3, 3, 1)/7 of 0, 8, 16 give 40/7 ≈ 6, and 56 − 40/7 ≈ 50 by symmetry.
     #[test]
-    fn smaller_pictures_are_smoothed() {
+    fn downscaled_images_are_smoothed() {
         let picture = ImageBuffer::from_fn(8, 8, |x, _| Luma([8 * x as u8]));
         let (_folder, path) = save(picture, "a.png");
         let grey = Shape {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jpeg_that_is_cut_anywhere_is_refused() {
+    fn a_jpeg_truncated_anywhere_is_refused() {
         let picture = ImageBuffer::from_fn(40, 40, |x, y| Rgb([(3 * x) as u8, (5 * y) as u8, 90]));
         let (_folder, path) = save(picture, "a.jpg");
         let whole = fs::read(&path).unwrap();
@@ -200,7 +200,7 @@ mod tests {
             assert!(error.contains("a.jpg"), "{error}");
         }
         fs::write(&path, [&whole[..], &[0; 5]].concat()).unwrap();
-        assert!(decode(&path, shape(20)).is_ok(), "padding is no harm");
+        assert!(decode(&path, shape(20)).is_ok(), "padding is harmless");
     }
 
     #[test]
@@ -221,9 +221,9 @@ mod tests {
         assert!(error.contains("neither a JPEG nor a PNG"), "{error}");
     }
 
-    /// The size stands behind the marker FF C0: length (2 bytes), precision (1), height (2), width (2).
+    /// The size follows the marker FF C0: length (2 bytes), precision (1), height (2), width (2).
     #[test]
-    fn a_jpeg_that_says_it_is_huge_is_refused() {
+    fn a_jpeg_that_declares_a_huge_size_is_refused() {
         let (_folder, path) = save(ImageBuffer::from_pixel(16, 16, Luma([9u8])), "a.jpg");
         let mut bytes = fs::read(&path).unwrap();
         let at = bytes.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     /// Pillow's means and pixels after crop 148 and bilinear resize to 64. Decoders differ by a level or two where
     /// chroma is interpolated, and Pillow rounds between its two passes: means to 0.5, pixels to 4 levels.
     #[test]
-    fn the_shared_faces_as_pillow_sees_them() {
+    fn the_shared_faces_match_pillow() {
         let Some(folder) = shared("celeba") else { return };
         let celeba = Shape {
             crop: Some(148),
@@ -255,12 +255,12 @@ mod tests {
                 let mean = plane.iter().map(|byte| f64::from(*byte)).sum::<f64>() / 4096.0;
                 assert!(
                     (mean - means[channel]).abs() < 0.5,
-                    "{name}: {mean} for {means:?}"
+                    "{name}: {mean}, expected {means:?}"
                 );
                 let found = i32::from(plane[40 * 64 + 33]);
                 assert!(
                     (found - pixel[channel]).abs() <= 4,
-                    "{name}: {found} for {pixel:?}"
+                    "{name}: {found}, expected {pixel:?}"
                 );
             }
         }

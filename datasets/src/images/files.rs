@@ -1,11 +1,11 @@
-//! Finds the pictures below a folder.
+//! Finds the images in a folder and its subfolders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-/// Every JPEG and PNG file below `folder`, relative to it, in the order of their names.
+/// Every JPEG and PNG file in `folder` and its subfolders, relative to it, sorted by name.
 pub fn below(folder: &Path, advice: &str) -> anyhow::Result<Vec<PathBuf>> {
     ensure!(
         folder.is_dir(),
@@ -20,7 +20,7 @@ pub fn below(folder: &Path, advice: &str) -> anyhow::Result<Vec<PathBuf>> {
         for entry in fs::read_dir(&path).with_context(reading)? {
             let entry = entry.with_context(reading)?;
             let name = inner.join(entry.file_name());
-            // Folders behind links are left out: they may lead in a circle.
+            // Links to folders are not followed: they may form cycles.
             if entry.file_type().with_context(reading)?.is_dir() {
                 folders.push(name);
             } else if is_picture(&name) {
@@ -30,7 +30,7 @@ pub fn below(folder: &Path, advice: &str) -> anyhow::Result<Vec<PathBuf>> {
     }
     ensure!(
         !found.is_empty(),
-        "there are no JPEG or PNG files (.jpg, .jpeg, .png) in {}: {advice}",
+        "found no JPEG or PNG files (.jpg, .jpeg, .png) in {}: {advice}",
         folder.display()
     );
     found.sort();
@@ -52,7 +52,7 @@ mod tests {
     use crate::testing::error;
 
     #[test]
-    fn pictures_at_any_depth_in_the_order_of_names() {
+    fn finds_images_at_any_depth_sorted_by_name() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("b/deep")).unwrap();
         for name in ["c.PNG", "a.jpg", "b/deep/x.jpeg", "b/notes.txt"] {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn no_folder_and_no_pictures_are_errors() {
+    fn a_missing_or_empty_folder_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         assert!(error(below(folder.path(), "get some")).ends_with("get some"));
         let missing = error(below(&folder.path().join("no"), "get some"));

@@ -1,4 +1,4 @@
-//! Decodes many pictures into a cache, on all cores.
+//! Decodes many images into a cache, on all cores.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::decode::{Shape, decode};
 use crate::cache::{self, Cache, Element, Layout, Source};
 
-/// The cache of the pictures that `source` lists. Each thread holds one picture at a time.
+/// Fills the cache of the images that `source` lists. Each thread holds one image at a time.
 pub fn open(caches: &Path, source: &Source, shape: Shape) -> anyhow::Result<Cache> {
     cache::open(caches, source, |draft| {
         let writer = draft.begin(Layout {
@@ -22,7 +22,7 @@ pub fn open(caches: &Path, source: &Source, shape: Shape) -> anyhow::Result<Cach
             .par_iter()
             .enumerate()
             .try_for_each(|(i, file)| writer.put(i, &decode(&source.folder.join(file), shape)?))
-            .context("a picture that is damaged has to be replaced or removed")?;
+            .context("replace or remove the damaged image")?;
         writer.finish()
     })
 }

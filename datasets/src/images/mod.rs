@@ -1,4 +1,4 @@
-//! Pictures: finds them, decodes them and brings them to one size.
+//! Images: finds, decodes and resizes them.
 
 pub mod decode;
 pub mod files;

@@ -1,4 +1,4 @@
-//! A runner with a prior sampler of its own: random-walk Metropolis.
+//! A runner with its own prior sampler: random-walk Metropolis.
 
 use ebipla_datasets as _;
 use ebipla_core::prelude::*;

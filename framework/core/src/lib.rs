@@ -1,6 +1,6 @@
 //! The core of an experiment framework for latent energy-based models trained with interacting particles.
 //!
-//! Follow a datum: a [`Recipe`] names plugins, the [`Registry`] builds them, a [`Dataset`] yields data points, an
+//! Follow a datum: a recipe names plugins, the [`Registry`] builds them, a [`Dataset`] yields data points, an
 //! [`Algorithm`] moves particles and parameters with the help of a [`PriorSampler`], an [`Energy`] and a
 //! [`Generator`], and what it returns goes to the records. Plugins compute and return numbers; only the runner
 //! seeds, logs and writes.

@@ -1,11 +1,12 @@
-//! The bias that step sizes cause, against numbers that are worked out by hand.
+//! The bias caused by step sizes, compared with values derived by hand.
 //!
 //! Prior N(a, I) and decoder N(wx, σ²I): the posterior has the curvature λ = 1 + w²/σ² = D/σ² with D = w² + σ², the variance
 //! that the model gives the data. Langevin steps h inflate its variance 1/λ to v = 1/(λ(1 − hλ/2)).
 //!
-//! All updates vanish where a = mean x and w = mean xy / mean x². With S the variance of the data, the posterior mean is
-//! a + (w/D)(y − wa), so that the second is w(w²S/D² + v) = wS/D, or v = (S/D)(1 − w²/D) = Sσ²/D². With v from above that
-//! is 1/(1 − hD/(2σ²)) = S/D: the model's variance is too small by the very factor by which the posterior's is too large,
+//! All updates vanish where a = mean x and w = mean xy / mean x². With S the variance of the data, the posterior mean
+//! is a + (w/D)(y − wa), so the second equation reads w(w²S/D² + v) = wS/D, or v = (S/D)(1 − w²/D) = Sσ²/D². Inserting
+//! v gives 1/(1 − hD/(2σ²)) = S/D: the model's variance is too small by the factor by which the posterior's is too
+//! large,
 //!
 //! > D = S(1 − hλ/2) = S/(1 + hS/(2σ²)).
 
@@ -22,7 +23,7 @@ use crate::kinetic::tests::exponential_variance;
 
 const POINTS: usize = 400;
 
-/// λ at the parameters that training starts from: 10.
+/// λ at the initial parameters: 10.
 const CURVATURE: f64 = 1.0 + (W as f64) * (W as f64) / (SIGMA * SIGMA);
 
 fn options<P: Plugin>(options: Value) -> P {
@@ -63,13 +64,13 @@ fn data_variance(bench: &Bench) -> f64 {
     (of_coordinate(0) + of_coordinate(1)) / 2.0
 }
 
-/// At S = 2.25, h = 0.1σ² loses 10 % of the variance and 0.4σ² 31 %; BAOAB loses nothing, for two gradients a visit.
+/// At S = 2.25, h = 0.1σ² loses 10 % of the variance and 0.4σ² 31 %; BAOAB loses nothing, at two gradients per visit.
 ///
-/// The observed information on w is about 3 for each of 4,000 particles, which is a standard deviation of 1 %, and 2 % in w².
-/// The parameters have no noise of their own, and an average over 3000 steps, some tens of relaxations, has less than a fifth
-/// of it: 0.4 %, and five of those are 2 %.
+/// The observed information on w is about 3 for each of 4,000 particles: a standard deviation of 1 % in w and 2 % in
+/// w². The parameters receive no noise, and an average over 3000 steps, some tens of relaxations, has less than a fifth
+/// of that: 0.4 %. Five standard deviations are 2 %.
 #[test]
-fn the_learned_variance_is_too_small_by_what_the_step_says() {
+fn the_learned_variance_has_the_bias_that_the_step_predicts() {
     let mut bench = Bench::new(POINTS as i64, 100);
     bench.data = &bench.data * 1.5;
     let s = data_variance(&bench);
@@ -78,7 +79,10 @@ fn the_learned_variance_is_too_small_by_what_the_step_says() {
         let config: Ebipla = options(json!({ "particles": 10, "step_size": units, "step_unit": "sigma2" }));
         let (found, expected) = (learned(config), 1.0 / (1.0 + units * s / 2.0));
         println!("h = {units}σ²: {found:.4}, expected {expected:.4}");
-        assert!((found / expected - 1.0).abs() < 0.02, "{found} for {expected}");
+        assert!(
+            (found / expected - 1.0).abs() < 0.02,
+            "{found}, expected {expected}"
+        );
     }
     let config: EbiplaUnderdamped = options(json!({
         "particles": 10, "step_size": 0.5, "friction": 2.0, "step_unit": "sigma", "integrator": "baoab",
@@ -88,8 +92,8 @@ fn the_learned_variance_is_too_small_by_what_the_step_says() {
     assert!((found - 1.0).abs() < 0.02, "{found}");
 }
 
-/// The variance around the posterior's means, as a multiple of 1/λ, of the clouds that losses are taken at, in batches of a
-/// tenth of the data; parameters stay as they are.
+/// The variance around the posterior means, as a multiple of 1/λ, of the clouds at which losses are computed, in
+/// batches of a tenth of the data; parameters stay fixed.
 fn variance_at_losses(losses_at: &str) -> (f64, PosteriorStep) {
     let size = POINTS / 10;
     let mut bench = Bench::new(POINTS as i64, size as i64);
@@ -122,12 +126,12 @@ fn variance_at_losses(losses_at: &str) -> (f64, PosteriorStep) {
     (CURVATURE * sum / count, step)
 }
 
-/// With h = 0.025, hλ = 0.25 and L = 10: 1/(1 − 0.125) = 1.143 before the move, and 0.5·0.9 less after it, 0.693. (So where
-/// the posterior has the variance 0.200, losses after the move see 0.139.)
+/// With h = 0.025, hλ = 0.25 and L = 10: 1/(1 − 0.125) = 1.143 before the move, and 0.5·0.9 less after it, 0.693.
+/// (Where the posterior has variance 0.200, losses after the move see 0.139.)
 ///
-/// There are 400·100·2 numbers in each of ten epochs, from one to the next with a correlation of 0.75, and of their squares
-/// with 0.75²: as good as 230,000 of them, whose variance has a relative standard error of √(2/230,000) = 0.3 %. Five are
-/// 1.5 %; that 0.693 has a known and a random part of similar size makes it no larger.
+/// Each of ten epochs has 400·100·2 numbers. Their correlation from one epoch to the next is 0.75, that of their
+/// squares 0.75²: equivalent to 230,000 independent numbers, whose variance has a relative standard error of
+/// √(2/230,000) = 0.3 %. Five are 1.5 %; 0.693 has a known and a random part of similar size, which makes it no larger.
 #[test]
 fn losses_after_the_move_see_too_little_variance() {
     for (losses_at, expected) in [("previous", 1.0 / 0.875), ("updated", 1.0 / 0.875 - 0.45)] {
@@ -135,7 +139,7 @@ fn losses_after_the_move_see_too_little_variance() {
         println!("{losses_at}: {found:.4}, expected {expected:.4}");
         assert!(
             (found / expected - 1.0).abs() < 0.015,
-            "{losses_at}: {found} for {expected}"
+            "{losses_at}: {found}, expected {expected}"
         );
         let predicted = step.variance(CURVATURE);
         assert!(
@@ -145,7 +149,7 @@ fn losses_after_the_move_see_too_little_variance() {
     }
 }
 
-/// What each algorithm says of its steps, here in units of σ = 0.5.
+/// The bias that each algorithm reports for its steps, here in units of σ = 0.5.
 #[test]
 fn every_algorithm_knows_the_variance_of_its_steps() {
     let mut bench = Bench::new(8, 8);
@@ -185,7 +189,7 @@ fn assert_close(found: &[f64], expected: &[f64]) {
     for (found, expected) in found.iter().zip(expected) {
         assert!(
             found == expected || (found / expected - 1.0).abs() < 1e-6,
-            "{found} for {expected}"
+            "{found}, expected {expected}"
         );
     }
 }

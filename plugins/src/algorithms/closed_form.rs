@@ -1,12 +1,12 @@
-//! Every algorithm finds the maximiser of a model that can be solved by hand.
+//! Tests that every algorithm finds the maximiser of a model that can be solved by hand.
 //!
-//! Prior N(a, I) and decoder N(wx, σ²I) in the plane give y ~ N(wa, (w² + σ²)I). So the likelihood of data with mean ȳ
-//! and variance s² (over both coordinates) is largest at w = √(s² − σ²), a = ȳ/w.
+//! Prior N(a, I) and decoder N(wx, σ²I) in the plane give y ~ N(wa, (w² + σ²)I). The likelihood of data with mean ȳ
+//! and variance s² (over both coordinates) is therefore largest at w = √(s² − σ²), a = ȳ/w.
 //!
 //! Langevin steps of size h inflate the posterior's variance v to v/(1 − h/2v). That moves the point where all updates
-//! vanish by O(h), which [`fixed_point`] works out; at h = 0 it is the maximiser, as a test shows. Losses at Xₖ₊₁ see
-//! the clouds of a batch when they have had their drift but only 1/L of the noise between two drifts: their variance
-//! then is smaller by 2h(1 − 1/L).
+//! vanish by O(h); [`fixed_point`] computes it. At h = 0 it is the maximiser, as a test shows. Losses at Xₖ₊₁ see the
+//! clouds of a batch after their drift but with only 1/L of the noise between two drifts: their variance is then
+//! smaller by 2h(1 − 1/L).
 
 use ebipla_core::Wanted;
 use ebipla_core::prelude::*;
@@ -27,8 +27,8 @@ fn inflated(v: f64, h: f64) -> f64 {
     v / (1.0 - h / (2.0 * v))
 }
 
-/// Trains; (w, a₀, a₁) averaged over the second half, and where they should be if `variance` is that of the samples for
-/// a posterior of a given variance.
+/// Trains, and returns (w, a₀, a₁) averaged over the second half together with their expected values, if `variance`
+/// maps the variance of a posterior to that of its samples.
 fn train(
     config: impl Plugin<Builds = dyn Algorithm>,
     batch: i64,
@@ -58,7 +58,7 @@ fn shifted_bench(batch: i64) -> Bench {
     bench
 }
 
-/// Where a = mean x and w = Σxy/Σx² under posterior samples of this variance, by iterating to the fixed point.
+/// The fixed point of a = mean x and w = Σxy/Σx² under posterior samples of this variance, by iteration.
 fn fixed_point(y: &[Vec<f64>], variance: impl Fn(f64) -> f64) -> [f64; 3] {
     let (mut w, mut a) = (1.0, [0.0, 0.0]);
     let n = y.len() as f64;
@@ -79,17 +79,20 @@ fn fixed_point(y: &[Vec<f64>], variance: impl Fn(f64) -> f64) -> [f64; 3] {
     [w, a[0], a[1]]
 }
 
-/// Within 2 %.
+/// Checks within 2 %.
 ///
-/// The observed information on w is about 3 for each of MN = 4,000 particles' data, so that parameters with the paper's
-/// noise have a standard deviation of 1 %. The slowest mode relaxes at a rate of about 0.7h in an iteration on all data,
-/// a quarter of that in batches of a quarter: the second half is 7 to 40 relaxations long, which leaves less than 0.5 %,
-/// and of the start e⁻⁷. A wrong sign or a factor of two in a gradient or in the particles' noise moves w by 10 % or
+/// The observed information on w is about 3 for each of MN = 4,000 particles' data, so parameters with the paper's
+/// noise have a standard deviation of 1 %. The slowest mode relaxes at a rate of about 0.7h per iteration on all data,
+/// a quarter of that in batches of a quarter: the second half is 7 to 40 relaxations long, which leaves less than 0.5
+/// %, and e⁻⁷ of the start. A wrong sign or a factor of two in a gradient or in the particles' noise moves w by 10 % or
 /// more.
 #[track_caller]
 fn assert_reached((found, expected): ([f64; 3], [f64; 3])) {
     for (found, expected) in found.iter().zip(expected) {
-        assert!((found / expected - 1.0).abs() < 0.02, "{found} for {expected}");
+        assert!(
+            (found / expected - 1.0).abs() < 0.02,
+            "{found}, expected {expected}"
+        );
     }
 }
 
@@ -106,7 +109,10 @@ fn without_discretisation_the_fixed_point_is_the_maximiser() {
         .iter()
         .zip([w, mean[0] / w, mean[1] / w])
     {
-        assert!((found / expected - 1.0).abs() < 1e-6, "{found} for {expected}");
+        assert!(
+            (found / expected - 1.0).abs() < 1e-6,
+            "{found}, expected {expected}"
+        );
     }
 }
 
@@ -146,7 +152,7 @@ fn ebipla_underdamped_reaches_the_maximiser() {
     assert_reached(train(config, 100, 4000, |v| v / (1.0 - 0.04 / (4.0 * v))));
 }
 
-/// The exponential integrator's bias is worked out where it is tested, for variance 1 to which x, h and c are scaled.
+/// The exponential integrator's bias is derived in its own tests, for variance 1, to which x, h and c are scaled.
 #[test]
 fn ebipla_underdamped_with_moving_parameters_reaches_the_maximiser() {
     let (h, c) = (0.05, 3.0);
@@ -165,7 +171,7 @@ fn lebm_reaches_the_maximiser() {
 }
 
 #[test]
-fn the_bench_has_its_chains_at_the_prior() {
+fn the_fixtures_chains_reach_the_prior() {
     let mut bench = Bench::new(20_000, 20_000).with_chains();
     let indices = all(20_000);
     let data = bench.data.shallow_clone();

@@ -15,45 +15,45 @@ pub struct Ebipla {
     /// Particles N for each data point. [particles]
     #[schemars(range(min = 1))]
     particles: usize,
-    /// Step size h of the particles, in the unit of step_unit. Where U + V has the curvature λ, the particles'
-    /// variance is 1/(1 − hλ/2) times the posterior's for the raw step h: 1.05 at hλ = 0.1, 1.25 at 0.4, 2 at 1, and they
-    /// fly apart from 2 on. `check` and the log of a run report hλ. [step_unit]
+    /// Step size h of the particles, in the unit of step_unit. For curvature λ of U + V and raw step h, the particles
+    /// have 1/(1 − hλ/2) times the posterior's variance: 1.05 at hλ = 0.1, 1.25 at 0.4, 2 at 1. They diverge from
+    /// hλ = 2 on. `check` and the log of a run report hλ. [step_unit]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
-    /// What step_size is measured in.
+    /// Unit of step_size.
     step_unit: StepUnit,
     /// Temperature τ of the particles' noise: 1 samples the posterior, 0 has no noise. [1]
     #[schemars(range(min = 0.0))]
     temperature: f64,
-    /// When particles outside the batch get their noise. In each iteration it has variance 2hτ/L, where L = ⌈M/B⌉ is the number
+    /// When particles outside the batch receive their noise. In each iteration it has variance 2hτ/L, where L = ⌈M/B⌉ is the number
     /// of iterations between two visits. The paper writes L = M/B, which is the same where B divides M and adds too much
     /// noise elsewhere.
     noise: Noise,
-    /// Which particles the losses are taken at.
+    /// Particles at which the losses are computed.
     losses_at: LossesAt,
-    /// Trains with few particles and several Langevin steps first; null goes without.
+    /// Initial phase with few particles and several Langevin steps per iteration; null disables it.
     warmup: Option<WarmUp>,
-    /// A particle dump (HDF5) that the particles start from; null draws them from N(0, I).
+    /// Particle dump (HDF5) to start the particles from; null draws them from N(0, I).
     init_particles: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Noise {
-    /// When they are next needed, all at once: the same law, far cheaper.
+    /// When they are next needed, all at once: the same distribution, far cheaper.
     Lazy,
-    /// In every iteration, as the paper prints it.
+    /// In every iteration, as printed in the paper.
     Eager,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum LossesAt {
-    /// At Xₖ, where the drift was taken: one pass gives all gradients.
+    /// At Xₖ, where the drift was computed: one pass gives all gradients.
     Previous,
-    /// At Xₖ₊₁, after drift and noise: takes a second pass. The particles have had the whole drift of h but only 1/L of the
-    /// noise until the next one, so that the losses see a variance that is smaller by 2h(1 − 1/L): with hλ = 0.25 and L = 10
-    /// iterations between visits, 0.69 times the posterior's, where `previous` sees 1.14.
+    /// At Xₖ₊₁, after drift and noise: takes a second pass. The particles have had the full drift of h but only 1/L of
+    /// the noise until the next one, so the losses see a variance that is smaller by 2h(1 − 1/L): with hλ = 0.25 and
+    /// L = 10 iterations between visits, 0.69 times the posterior's, where `previous` sees 1.14.
     Updated,
 }
 
@@ -61,15 +61,15 @@ enum LossesAt {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct WarmUp {
-    /// Iterations of the warm-up. [steps]
+    /// Length of the warm-up. [steps]
     steps: u64,
-    /// Particles N' for each data point meanwhile; must divide `particles`. [particles]
+    /// Particles N' for each data point during the warm-up; must divide `particles`. [particles]
     #[schemars(range(min = 1))]
     particles: usize,
-    /// Step size of the inner Langevin steps, a raw Euler–Maruyama step, with the bias of step_size. [latent units²]
+    /// Raw Euler–Maruyama step size of the inner Langevin steps, with the same bias as step_size. [latent units²]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
-    /// Langevin steps in each iteration. [steps]
+    /// Langevin steps per iteration. [steps]
     #[schemars(range(min = 1, max = 1_000_000))]
     inner_steps: u32,
 }
@@ -125,7 +125,7 @@ impl Plugin for Ebipla {
         let shape = [count, self.particles, scope.latent_dim as usize];
         let store = scope.initial_particles(few, shape, self.init_particles.as_deref())?;
         let between_visits = count.div_ceil(scope.batch_size) as u64;
-        // During warm-up no noise is due.
+        // No noise is due during warm-up.
         let first_noisy = first.map_or(0, |warmup| warmup.steps);
         let lazy_noise = LazyNoise::new(count, first_noisy, between_visits, "lazy_noise", scope.random);
         Ok(Box::new(Particles {
@@ -142,7 +142,8 @@ struct Particles {
     config: Ebipla,
     /// h as a raw Euler–Maruyama step.
     raw_step: f64,
-    /// L, the iterations between two visits to a data point: ⌈M/|B|⌉, since an epoch's last batch may be smaller.
+    /// L, the number of iterations between two visits to a data point: ⌈M/|B|⌉, since an epoch's last batch may be
+    /// smaller.
     between_visits: u64,
     store: ParticleStore,
     /// The noise that is due.
@@ -155,7 +156,7 @@ impl Algorithm for Particles {
         let joint = match warmup.filter(|warmup| step.number < warmup.steps) {
             Some(warmup) => self.warm_up(&warmup, &mut step),
             None => {
-                // Whether the clouds have grown is seen in them: an estimate of costs takes steps here and there.
+                // The clouds themselves show whether they have grown: a cost estimate takes steps out of order.
                 if self.store.shape()[1] < self.config.particles {
                     self.store.replicate();
                 }
@@ -173,8 +174,8 @@ impl Algorithm for Particles {
         Some(self)
     }
 
-    /// Where losses are taken after the move, the clouds have had the whole drift but only 1/L of the noise between two
-    /// drifts: the variance that they see is smaller by 2hτ(1 − 1/L).
+    /// Where losses are computed after the move, the clouds have had the full drift but only 1/L of the noise between
+    /// two drifts: the variance they see is smaller by 2hτ(1 − 1/L).
     fn posterior_steps(&self) -> Vec<PosteriorStep> {
         let Ebipla {
             step_size,
@@ -209,12 +210,12 @@ impl Algorithm for Particles {
 }
 
 impl Particles {
-    /// Standard deviation of the noise that every particle gets in one iteration: √(2hτ/L).
+    /// Standard deviation of the noise that every particle receives in one iteration: √(2hτ/L).
     fn noise_scale(&self) -> f64 {
         (2.0 * self.raw_step * self.config.temperature / self.between_visits as f64).sqrt()
     }
 
-    /// One drift on the batch, noise on all particles. Returns φ at the particles that the losses are taken at.
+    /// Drifts the batch and adds noise to all particles. Returns φ at the particles at which the losses are computed.
     fn move_particles(&mut self, step: &mut Step) -> Joint {
         let k = step.number;
         let mut x = self.store.gather(step.indices);
@@ -245,7 +246,7 @@ impl Particles {
         }
     }
 
-    /// Several full Langevin steps on the batch alone, updating the particles in place.
+    /// Takes several full Langevin steps on the batch alone, updating the particles in place.
     fn warm_up(&mut self, warmup: &WarmUp, step: &mut Step) -> Joint {
         let mut draws = step
             .random
@@ -271,7 +272,7 @@ impl Particles {
         }
     }
 
-    /// Adds to the clouds `x` of `indices` all noise that is due by iteration `now`.
+    /// Adds all noise that is due by iteration `now` to the clouds `x` of `indices`.
     fn settle(&mut self, x: &mut Tensor, indices: &Indices, now: u64) {
         *x += self.missed_noise(x, indices, now);
         self.lazy_noise.settle(indices, now);

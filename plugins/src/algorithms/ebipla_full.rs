@@ -8,26 +8,26 @@ use ebipla_core::{Clouds, DataFacts, Indices, Joint, ParticleStore, PosteriorSte
 use super::parameter_step::{Gradients, PriorTerm, record};
 use super::posterior::{StepUnit, joint_of_clouds};
 
-/// EBIPLA in full (Algorithm 1): every particle in every iteration, parameters by Euler–Maruyama, no optimiser.
+/// EBIPLA in full (Algorithm 1): moves every particle in every iteration; Euler–Maruyama parameters, no optimiser.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EbiplaFull {
     /// Particles N for each data point. [particles]
     #[schemars(range(min = 1))]
     particles: usize,
-    /// Step size h of particles and parameters, in the unit of step_unit. Where U + V has the curvature λ, the particles'
-    /// variance is 1/(1 − hλ/2) times the posterior's for the raw step h: 1.05 at hλ = 0.1, 1.25 at 0.4, 2 at 1, and they
-    /// fly apart from 2 on. `check` and the log of a run report hλ. [step_unit]
+    /// Step size h of particles and parameters, in the unit of step_unit. For curvature λ of U + V and raw step h, the
+    /// particles have 1/(1 − hλ/2) times the posterior's variance: 1.05 at hλ = 0.1, 1.25 at 0.4, 2 at 1. They diverge
+    /// from hλ = 2 on. `check` and the log of a run report hλ. [step_unit]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
-    /// What step_size is measured in.
+    /// Unit of step_size.
     step_unit: StepUnit,
-    /// Temperature τ of all noise: 1 is the paper's, 0 has none. [1]
+    /// Temperature τ of all noise: 1 as in the paper, 0 without noise. [1]
     #[schemars(range(min = 0.0))]
     temperature: f64,
-    /// Where the prior expectation of ∇_α U comes from.
+    /// How the prior expectation of ∇_α U is computed.
     prior: PriorExpectation,
-    /// A particle dump (HDF5) that the particles start from; null draws them from N(0, I).
+    /// Particle dump (HDF5) to start the particles from; null draws them from N(0, I).
     init_particles: Option<PathBuf>,
 }
 
@@ -36,7 +36,7 @@ pub struct EbiplaFull {
 enum PriorExpectation {
     /// From one chain of the prior sampler per data point.
     Sampled,
-    /// From the energy's closed form; not every energy has one.
+    /// From the energy's closed form, which not every energy has.
     Exact,
 }
 
@@ -135,7 +135,7 @@ impl Algorithm for AllParticles {
 }
 
 impl AllParticles {
-    /// E[∇_α U] under the prior, exactly or from one chain per data point.
+    /// E[∇_α U] under the prior, exact or estimated from one chain per data point.
     fn prior_term(
         &self,
         step: &mut Step,
@@ -185,7 +185,7 @@ mod tests {
 
     const H: f64 = 0.01;
 
-    /// Parameters (a₀, a₁, w) and particles after one iteration, numbered `k`, from the same start.
+    /// Parameters (a₀, a₁, w) and particles after one iteration, number `k`, from the same start.
     fn after_one_step(temperature: f64, k: u64) -> ([f64; 3], Vec<Vec<f64>>, Bench) {
         let mut bench = Bench::new(4, 4);
         let mut algorithm = bench.build(EbiplaFull {
@@ -201,9 +201,9 @@ mod tests {
         (bench.parameters(), numbers(&clouds.view([8, 2])), bench)
     }
 
-    /// Eqs. (alpha-update-inexact), (beta-update-inexact) and (x-update-inexact) without their noise, written out.
+    /// Eqs. (alpha-update-inexact), (beta-update-inexact) and (x-update-inexact) without noise, written out.
     #[test]
-    fn one_iteration_without_noise_is_what_the_formulas_say() {
+    fn one_iteration_without_noise_follows_the_formulas() {
         let mut start = Bench::new(4, 4);
         let algorithm = start.build(EbiplaFull {
             particles: 2,
@@ -233,11 +233,11 @@ mod tests {
         }
     }
 
-    /// The noise alone: what an iteration at temperature τ differs by from one without noise.
+    /// The noise alone: the difference between an iteration at temperature τ and one without noise.
     ///
-    /// Its variance is 2hτ for a particle and 2hτ/(MN) for a parameter, here with MN = 8. Over 1500 iterations there are
-    /// 4,500 numbers of parameters, whose sample variance has relative standard error √(2/4500) = 2.1 %, and 24,000 of
-    /// particles (0.9 %): five of those are 10.5 % and 4.6 %. A factor of two misses by 50 % or more.
+    /// Its variance is 2hτ for a particle and 2hτ/(MN) for a parameter, here with MN = 8. 1500 iterations give 4,500
+    /// parameter values, whose sample variance has relative standard error √(2/4500) = 2.1 %, and 24,000 particle
+    /// values (0.9 %): five of those are 10.5 % and 4.6 %. A factor of two misses by 50 % or more.
     #[test]
     fn noise_of_parameters_and_particles_has_the_right_scale() {
         let temperature = 0.6;
@@ -257,11 +257,14 @@ mod tests {
         let mean = |squares: &[f64]| squares.iter().sum::<f64>() / squares.len() as f64;
         let variance = 2.0 * H * temperature;
         let found = mean(&particle_squares);
-        assert!((found / variance - 1.0).abs() < 0.046, "{found} for {variance}");
+        assert!(
+            (found / variance - 1.0).abs() < 0.046,
+            "{found}, expected {variance}"
+        );
         let found = mean(&parameter_squares);
         assert!(
             (found / (variance / 8.0) - 1.0).abs() < 0.105,
-            "{found} for {}",
+            "{found}, expected {}",
             variance / 8.0
         );
     }

@@ -11,51 +11,52 @@ use crate::kinetic::{Integrator, Kinetic, Phase};
 
 /// EBIPLA with momentum: the clouds of the batch take one underdamped Langevin step and keep their velocities.
 ///
-/// Unlike in `ebipla`, nothing moves outside the batch: a cloud gets the whole noise of a step when it takes it.
+/// Unlike in `ebipla`, nothing moves outside the batch: a cloud receives the full noise of a step when it takes the
+/// step.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EbiplaUnderdamped {
     /// Particles N for each data point. [particles]
     #[schemars(range(min = 1))]
     particles: usize,
-    /// Step size h, in the unit of step_unit. Where U + V has the curvature λ, OBABO's particles have 1/(1 − h²λ/4) times the
-    /// posterior's variance for the raw step h (1.07 at h√λ = 0.5), BAOAB's the exact one as far as U + V is quadratic; both fly
-    /// apart from h²λ = 4 on, and take two gradients for each visit to a data point, where `ebipla` takes one. The exponential
-    /// integrator takes one as well, and has 1.14 times at h√λ = 0.5 and a friction of 2√λ. `check` and the log of a run report
-    /// h²λ. [step_unit]
+    /// Step size h, in the unit of step_unit. For curvature λ of U + V and raw step h, OBABO's particles have 1/(1 −
+    /// h²λ/4) times the posterior's variance (1.07 at h√λ = 0.5), BAOAB's exactly the posterior's as far as U + V is
+    /// quadratic. Both diverge from h²λ = 4 on and take two gradients per visit to a data point, where `ebipla` takes
+    /// one. The exponential integrator takes one as well; its variance is 1.14 times the posterior's at h√λ = 0.5 and a
+    /// friction of 2√λ. `check` and the log of a run report h²λ. [step_unit]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
-    /// What step_size, and the inverse of friction, are measured in.
+    /// Unit of step_size, and of the inverse of friction.
     step_unit: TimeUnit,
     /// Friction c. [1/step_unit]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     friction: f64,
-    /// How a step of the particles is taken.
+    /// Integrator of the particles' steps.
     integrator: Integrator,
     /// Temperature τ of all noise: 1 samples the posterior, 0 has none. [1]
     #[schemars(range(min = 0.0))]
     temperature: f64,
-    /// How the parameters move.
+    /// How the parameters are updated.
     parameters: ParameterStep,
-    /// A particle dump (HDF5) that the particles start from; null draws them from N(0, I).
+    /// Particle dump (HDF5) to start the particles from; null draws them from N(0, I).
     init_particles: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum TimeUnit {
-    /// The latent space's own.
+    /// Units of the latent space.
     Raw,
-    /// Multiples of the decoder's σ, in which the posterior's curvature is about 1.
+    /// Multiples of the decoder's σ; in this unit, the posterior's curvature is about 1.
     Sigma,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum ParameterStep {
-    /// By the recipe's optimisers, without noise.
+    /// By the optimisers of the recipe, without noise.
     Optimizer,
-    /// With momentum like the particles, by the exponential integrator, with noise scaled by 1/√(MN).
+    /// With momentum, like the particles, by the exponential integrator; noise is scaled by 1/√(MN).
     Momentum,
 }
 
@@ -97,7 +98,7 @@ impl Plugin for EbiplaUnderdamped {
         };
         if kinetic.step_size > 2.0 * scope.sigma {
             tracing::warn!(
-                "algorithm.step_size is {} raw, above 2σ = {}: unless the generator contracts, particles will fly apart; did \
+                "algorithm.step_size is {} raw, above 2σ = {}: particles diverge unless the generator contracts; did \
                  you mean step_unit: sigma?",
                 kinetic.step_size,
                 2.0 * scope.sigma
@@ -128,14 +129,14 @@ impl Plugin for EbiplaUnderdamped {
 
 struct MovingParticles {
     parameter_step: ParameterStep,
-    /// The raw step for a step_size of 1.
+    /// The raw step that corresponds to step_size 1.
     time_unit: f64,
     kinetic: Kinetic,
-    /// The same with the noise of the parameters.
+    /// The same, with the noise of the parameters.
     for_parameters: Kinetic,
     positions: ParticleStore,
     velocities: ParticleStore,
-    /// In the order of the energy's, then the generator's parameters; empty before the first step.
+    /// Parameters of the energy first, then of the generator; empty before the first step.
     parameter_velocities: Vec<Tensor>,
 }
 
@@ -185,7 +186,7 @@ impl Algorithm for MovingParticles {
 }
 
 impl MovingParticles {
-    /// One step of the batch's clouds; returns φ where they were.
+    /// Takes one step of the batch's clouds; returns φ at their previous positions.
     fn move_particles(&mut self, step: &mut Step) -> Joint {
         let mut draws = step
             .random
@@ -222,7 +223,7 @@ impl MovingParticles {
                 x: parameter.detach().copy(),
                 v: velocity.shallow_clone(),
             };
-            // The exponential integrator asks for no gradient at the new position.
+            // The exponential integrator needs no gradient at the new position.
             self.for_parameters
                 .step(&mut phase, gradient, Tensor::zeros_like, &mut draws);
             tch::no_grad(|| parameter.copy_(&phase.x));

@@ -1,7 +1,7 @@
-//! Every gradient that training uses, against central differences of the losses written out here.
+//! Compares every gradient used in training with central differences of the losses written out here.
 //!
-//! All in f64 with a step ε = 1e-5: the truncation error is ε²f‴/6 ≈ 1e-10 and the rounding error 1e-16·|f|/ε ≈ 1e-10 for
-//! losses of order 10, so that 1e-7 leaves room, while a missing factor or term shows in the first digit.
+//! All in f64 with a step ε = 1e-5: the truncation error is ε²f‴/6 ≈ 1e-10 and the rounding error 1e-16·|f|/ε ≈ 1e-10
+//! for losses of order 10. 1e-7 leaves room, while a missing factor or term shows in the first digit.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +23,7 @@ const PARTICLES: i64 = 3;
 const LATENT: i64 = 2;
 const DATA: i64 = 5;
 
-/// An MLP with tilt, a linear generator, and where their losses are taken.
+/// An MLP with tilt, a linear generator, and the points at which their losses are computed.
 struct Problem {
     model: Model,
     /// X: `[points, particles, latent]`.
@@ -82,7 +82,7 @@ impl Problem {
         (self.reconstructions() / (POINTS * PARTICLES) as f64).double_value(&[])
     }
 
-    /// Compares `gradient` with (f(v + ε) − f(v − ε))/2ε in each entry of `variable`, which f depends on.
+    /// Compares `gradient` with (f(v + ε) − f(v − ε))/2ε in each entry of `variable`, on which f depends.
     #[track_caller]
     fn assert_gradient(&self, f: impl Fn(&Self) -> f64, variable: &Tensor, gradient: &Tensor) {
         let _guard = tch::no_grad_guard();
@@ -99,13 +99,13 @@ impl Problem {
             let (expected, found) = ((above - below) / (2.0 * EPSILON), gradient.double_value(&[i]));
             assert!(
                 (found - expected).abs() < TOLERANCE * expected.abs().max(1.0),
-                "entry {i}: {found} for {expected}"
+                "entry {i}: {found}, expected {expected}"
             );
         }
     }
 }
 
-/// The networks as they come, in double precision.
+/// The freshly initialised networks, in double precision.
 fn model() -> Model {
     let mut random = Random::new(12);
     let mut scope = Scope {
@@ -152,7 +152,7 @@ fn latents() {
     }
 }
 
-/// ∇ₓU, which moves the prior chains and is worked out by hand.
+/// ∇ₓU, which moves the prior chains and is implemented by hand.
 #[test]
 fn prior_chains() {
     let problem = Problem::new();

@@ -1,4 +1,4 @@
-//! The closest baseline: posterior chains that start anew for every batch (Pang et al. 2020).
+//! The closest baseline: posterior chains that restart for every batch (Pang et al. 2020).
 
 use ebipla_core::prelude::*;
 use ebipla_core::{Clouds, PosteriorStep, Wanted};
@@ -13,12 +13,12 @@ pub struct Lebm {
     /// Langevin steps of each posterior chain. [steps]
     #[schemars(range(min = 1, max = 1_000_000))]
     posterior_steps: u32,
-    /// Step size h of the posterior chains, in the unit of step_unit. Where U + V has the curvature λ, the variance
-    /// that long chains reach is 1/(1 − hλ/2) times the posterior's for the raw step h: 1.05 at hλ = 0.1, 1.25 at 0.4, 2 at 1, and they
-    /// fly apart from 2 on. `check` and the log of a run report hλ. [step_unit]
+    /// Step size h of the posterior chains, in the unit of step_unit. For curvature λ of U + V and raw step h, long
+    /// chains reach 1/(1 − hλ/2) times the posterior's variance: 1.05 at hλ = 0.1, 1.25 at 0.4, 2 at 1. They diverge
+    /// from hλ = 2 on. `check` and the log of a run report hλ. [step_unit]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
-    /// What step_size is measured in.
+    /// Unit of step_size.
     step_unit: StepUnit,
     /// Temperature τ of the posterior chains: 1 samples the posterior, 0 has no noise. [1]
     #[schemars(range(min = 0.0))]
@@ -123,9 +123,10 @@ mod tests {
     use ebipla_core::Random;
     use tch::{Device, Kind};
 
-    /// One iteration at temperature 0: two descents on φ from the start that the stream gives, then both losses.
+    /// One iteration at temperature 0: two gradient descent steps on φ from the start that the stream gives, then both
+    /// losses.
     #[test]
-    fn one_iteration_without_noise_is_what_the_formulas_say() {
+    fn one_iteration_without_noise_follows_the_formulas() {
         let mut bench = Bench::new(5, 2);
         let mut algorithm = bench.build(Lebm {
             posterior_steps: 2,
@@ -164,9 +165,9 @@ mod tests {
         );
     }
 
-    /// The chains' noise: with U and V quadratic, x' = cx + b + √(2hτ)ξ, so that after J steps from N(0, 1) the variance
+    /// The chains' noise: with U and V quadratic, x' = cx + b + √(2hτ)ξ, so after J steps from N(0, 1) the variance
     /// is c^{2J} + 2hτ(1 − c^{2J})/(1 − c²), with c = 1 − h(1 + w²/σ²). The sample variance of n = 80,000 numbers has
-    /// relative standard error √(2/n) = 0.5 %, five of those are 2.5 %; noise off by a factor of two misses by far more.
+    /// relative standard error √(2/n) = 0.5 %; five are 2.5 %. Noise off by a factor of two misses by far more.
     #[test]
     fn posterior_chains_have_their_known_variance() {
         let n = 40_000;
@@ -193,7 +194,7 @@ mod tests {
             .double_value(&[]);
         assert!(
             (variance / expected - 1.0).abs() < 0.025,
-            "{variance} for {expected}"
+            "{variance}, expected {expected}"
         );
     }
 }

@@ -1,13 +1,13 @@
-//! The step of the network parameters that the algorithms share.
+//! The update of the network parameters, shared by the algorithms.
 
 use ebipla_core::prelude::*;
 use ebipla_core::{Joint, Model, gradient};
 use tch::Kind;
 
-/// E[∇_α U] under the prior, and what is known of the energies there.
+/// E[∇_α U] under the prior, and the energies of the samples that it was estimated from.
 pub struct PriorTerm {
     expectation: Vec<Tensor>,
-    /// U(X̂) for each prior sample; absent where the expectation is exact.
+    /// U(X̂) for each prior sample; `None` where the expectation is exact.
     energies: Option<Tensor>,
     /// X̂ itself.
     samples: Option<Tensor>,
@@ -26,7 +26,7 @@ impl PriorTerm {
         }
     }
 
-    /// From the energy's closed form, if it has one.
+    /// Computes it from the energy's closed form, if there is one.
     pub fn exact(model: &Model) -> Option<Self> {
         Some(Self {
             expectation: model.energy.prior_expectation()?,
@@ -45,7 +45,7 @@ pub struct Gradients {
 }
 
 impl Gradients {
-    /// From φ at the posterior samples X, with the penalty λ·(mean U(X)² + mean U(X̂)²) on L_e.
+    /// Computes them from φ at the posterior samples X, with the penalty λ·(mean U(X)² + mean U(X̂)²) on L_e.
     pub fn of(model: &Model, joint: &Joint, prior: &PriorTerm, energy_l2: f64) -> Self {
         let samples = joint.prior.numel() as f64;
         let contrast = |(posterior, prior): (&Tensor, &Tensor)| posterior / samples - prior;
@@ -81,7 +81,7 @@ impl Gradients {
     }
 }
 
-/// Moves α and β by their optimisers, and notes losses, energies and gradient norms.
+/// Updates α and β by their optimisers, and records losses, energies and gradient norms.
 pub fn update_parameters(step: &mut Step, joint: &Joint, samples: &Tensor, scalars: &mut Scalars) {
     let prior = PriorTerm::sampled(step.model, samples);
     let gradients = Gradients::of(step.model, joint, &prior, step.energy_l2);
@@ -90,7 +90,7 @@ pub fn update_parameters(step: &mut Step, joint: &Joint, samples: &Tensor, scala
     record(joint, &prior, &gradients, scalars);
 }
 
-/// Notes losses, energies and gradient norms.
+/// Records losses, energies and gradient norms.
 pub fn record(joint: &Joint, prior: &PriorTerm, gradients: &Gradients, scalars: &mut Scalars) {
     let mean = |values: &Tensor| values.mean(Kind::Float);
     let posterior_energy = mean(&joint.prior);

@@ -1,9 +1,9 @@
-//! What algorithms with Langevin steps on the posterior share.
+//! Shared by algorithms that take Langevin steps on the posterior.
 
 use ebipla_core::prelude::*;
 use ebipla_core::{Joint, Model, Wanted};
 
-/// What a posterior step size is measured in.
+/// Unit of a posterior step size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepUnit {
@@ -14,7 +14,7 @@ pub enum StepUnit {
 }
 
 impl StepUnit {
-    /// The raw Euler–Maruyama step. Warns where it is larger than the decoder allows.
+    /// The raw Euler–Maruyama step. Warns if it exceeds what the decoder allows.
     pub fn raw(self, step_size: f64, sigma: f64) -> f64 {
         let variance = sigma * sigma;
         let raw = match self {
@@ -24,8 +24,8 @@ impl StepUnit {
         // The posterior's curvature is about ‖∇g‖²/σ²; a Langevin step above 2/curvature is unstable.
         if raw > 2.0 * variance {
             tracing::warn!(
-                "algorithm.step_size is {raw} raw, above 2σ² = {}: unless the generator contracts, posterior samples will \
-                 fly apart; did you mean step_unit: sigma2?",
+                "algorithm.step_size is {raw} raw, above 2σ² = {}: posterior samples diverge unless the generator contracts; did \
+                 you mean step_unit: sigma2?",
                 2.0 * variance
             );
         }

@@ -1,4 +1,4 @@
-//! Prior chains that start at the posterior's particles start where these are, not where they go next.
+//! Tests that prior chains started at the posterior's particles start at their current positions, before they move.
 #![allow(clippy::unwrap_used)]
 
 use ebipla_core::prelude::*;
@@ -27,7 +27,7 @@ impl PriorSampler for Still {
     }
 }
 
-/// With one particle for each data point, chains that start at the particles and stay there have their energies.
+/// With one particle per data point, chains that start at the particles and stay there have the same energies.
 fn both_losses_are_equal<P: Plugin<Builds = dyn Algorithm>>(options: serde_json::Value) {
     let mut bench = Bench::new(6, 6);
     bench.prior_chains = PriorChains::new(

@@ -1,4 +1,4 @@
-//! What the algorithms' tests share: a model small enough to work out by hand.
+//! A model small enough to solve by hand, shared by the algorithms' tests.
 #![allow(clippy::unwrap_used)]
 
 use ebipla_core::prelude::*;
@@ -66,7 +66,7 @@ impl Generator for Scale {
     }
 }
 
-/// Prior chains that do not move from where they are told to be.
+/// Prior chains that stay at a given position.
 struct Fixed([f32; 2]);
 
 impl PriorSampler for Fixed {
@@ -112,7 +112,7 @@ pub const W: f32 = 1.5;
 pub const SIGMA: f64 = 0.5;
 pub const RATE: f64 = 0.01;
 
-/// A problem small enough to work out by hand, with M points and batches of |B|.
+/// A problem small enough to solve by hand, with M points and batches of |B|.
 pub struct Bench {
     pub model: Model,
     pub prior_chains: PriorChains,
@@ -145,13 +145,13 @@ impl Bench {
         }
     }
 
-    /// With Langevin chains that do reach the prior: 0.9^60 of the start is left.
+    /// Uses Langevin chains that reach the prior: 0.9^60 of the start is left.
     pub fn with_chains(mut self) -> Self {
         self.prior_chains = from_noise(Chain);
         self
     }
 
-    /// Keeps the parameters where they are, so that the drift is the same linear map throughout.
+    /// Keeps the parameters fixed, so that the drift is the same linear map throughout.
     pub fn hold_parameters(&mut self) {
         let config = || OptimizerConfig {
             lr: 1e-30,
@@ -176,14 +176,14 @@ impl Bench {
         config.build(&mut scope).unwrap()
     }
 
-    /// Step k on the data points `indices`; returns the numbers that it reports.
+    /// Takes step k on the data points `indices`; returns the numbers that it reports.
     pub fn step(&mut self, algorithm: &mut dyn Algorithm, k: u64, indices: &[i64]) -> Vec<(String, f64)> {
         let indices: Indices = Tensor::from_slice(indices).into();
         let data = self.data.index_select(0, indices.on_cpu());
         algorithm.step(self.as_step(k, &indices, &data)).unwrap().read()
     }
 
-    /// What an algorithm is given in step k.
+    /// The input of an algorithm in step k.
     pub fn as_step<'a>(&'a mut self, k: u64, indices: &'a Indices, data: &'a Tensor) -> Step<'a> {
         Step {
             number: k,
@@ -212,7 +212,7 @@ pub fn numbers(matrix: &Tensor) -> Vec<Vec<f64>> {
     Vec::try_from(matrix.to_kind(Kind::Double)).unwrap()
 }
 
-/// The indices of so many data points.
+/// The indices of `count` data points.
 pub fn all(points: usize) -> Indices {
     Indices::range(0, points)
 }
@@ -227,16 +227,16 @@ pub fn clouds(algorithm: &dyn Algorithm, now: u64) -> Vec<Vec<Vec<f64>>> {
         .collect()
 }
 
-/// Equal up to the rounding of f32.
+/// Asserts equality up to the rounding of f32.
 #[track_caller]
 pub fn close(found: f64, expected: f64) {
     assert!(
         (found - expected).abs() < 2e-5 * expected.abs().max(1.0),
-        "{found} for {expected}"
+        "{found}, expected {expected}"
     );
 }
 
-/// The same for several numbers.
+/// Asserts the same of several numbers.
 #[track_caller]
 pub fn all_close<const N: usize>(found: [f64; N], expected: [f64; N]) {
     for (found, expected) in found.into_iter().zip(expected) {

@@ -1,4 +1,4 @@
-//! The energy of a Gaussian with unknown mean, whose every expectation is known.
+//! The energy of a Gaussian with unknown mean, for which every expectation is known.
 
 use ebipla_core::prelude::*;
 use tch::Kind;
@@ -7,7 +7,7 @@ use tch::Kind;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quadratic {
-    /// Every coordinate of the mean a at the start. [latent units]
+    /// Initial value of every coordinate of the mean a. [latent units]
     start: f64,
 }
 

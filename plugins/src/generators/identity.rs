@@ -1,4 +1,4 @@
-//! The generator that changes nothing.
+//! The identity as generator.
 
 use ebipla_core::prelude::*;
 

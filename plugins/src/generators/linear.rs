@@ -1,10 +1,10 @@
-//! One linear layer as generator.
+//! A linear layer as generator.
 
 use ebipla_core::prelude::*;
 
 use crate::linear_layer::LinearLayer;
 
-/// One linear layer: g(x) = xWᵀ + b, in the shape of the data.
+/// A linear layer: g(x) = xWᵀ + b, in the shape of the data.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Linear {
@@ -48,7 +48,7 @@ struct LinearGenerator {
     parameters: Parameters,
     layer: LinearLayer,
     latent_dim: i64,
-    /// Shape of a stack of points, however many.
+    /// Shape of a stack of points of any length.
     shape: Vec<i64>,
 }
 

@@ -1,9 +1,9 @@
-//! Lets a metric of samples see how they change when the prior chains run longer.
+//! Evaluates a sample metric at several chain lengths, to show how it changes when the prior chains run longer.
 
 use ebipla_core::prelude::*;
 use ebipla_core::require_memory;
 
-/// Chains this many times as long as the prior sampler's own; each length gives its own number. [times]
+/// Lengths of the chains, as multiples of the prior sampler's own; one number is reported per length. [times]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ChainLengths(#[schemars(inner(range(min = 1)))] Vec<u32>);
@@ -15,7 +15,7 @@ impl Default for ChainLengths {
 }
 
 impl ChainLengths {
-    /// What is wrong with the option `chain_lengths`.
+    /// Problems with the option `chain_lengths`.
     pub fn complaints(&self) -> Vec<Complaint> {
         let increasing = self.0.windows(2).all(|pair| pair[0] < pair[1]);
         if increasing && self.0.first().is_some_and(|first| *first >= 1) {
@@ -38,7 +38,7 @@ impl ChainLengths {
         require_memory(&what, numbers * (copies * size_of::<f32>()) as u128)
     }
 
-    /// `n` samples at each length, each with the name of the number that `metric` makes of them.
+    /// `n` samples at each length, each with the name of the number that `metric` computes from them.
     pub fn samples(
         &self,
         metric: &str,
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_increasing_lengths_are_right() {
+    fn only_increasing_lengths_are_accepted() {
         for right in [vec![1], vec![2], vec![1, 10, 100]] {
             assert!(ChainLengths(right).complaints().is_empty());
         }

@@ -6,13 +6,13 @@ use tch::Kind;
 
 use super::chain_lengths::ChainLengths;
 
-/// Squared maximum mean discrepancy between samples of the model and held-out data, without bias (so it may be negative).
+/// Squared maximum mean discrepancy between samples of the model and held-out data; unbiased, so it may be negative.
 ///
 /// The kernel is the mean of the Gaussian kernels exp(−‖x − y‖²/(2s²)) over all bandwidths s.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mmd {
-    /// Samples drawn from the model, and held-out points drawn to compare with; time grows with the square. [samples]
+    /// Samples drawn from the model, and held-out points to compare with; time grows with the square. [samples]
     #[schemars(range(min = 2))]
     samples: u32,
     /// Bandwidths s of the kernels. [median distances of held-out points]
@@ -53,7 +53,7 @@ impl Plugin for Mmd {
     }
 
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
-        // Blocks of them, all together, and in double precision.
+        // The blocks, their concatenation, and a double-precision copy.
         self.chain_lengths.require("mmd", self.samples, 4, scope)?;
         Ok(Box::new(self))
     }
@@ -69,7 +69,7 @@ impl Metric for Mmd {
         let median = median_distance(&data);
         anyhow::ensure!(
             median > 0.0,
-            "most held-out points coincide, so that their median distance gives no bandwidth"
+            "most held-out points coincide: their median distance is 0 and gives no bandwidth"
         );
         let kernel = Kernel::new(self.bandwidths.iter().map(|multiple| multiple * median));
         let among_data = kernel.mean_of_pairs(&data);
@@ -84,7 +84,7 @@ impl Metric for Mmd {
 }
 
 impl Mmd {
-    /// As many held-out points as samples, at random, since a data set may be sorted.
+    /// As many held-out points as samples, chosen at random, since a data set may be sorted.
     fn some_held_out(&self, subject: &mut Subject) -> anyhow::Result<Tensor> {
         let data = subject.held_out()?;
         let count = data.size()[0];
@@ -100,7 +100,7 @@ fn vectors(points: &Tensor) -> Tensor {
     points.flatten(1, -1).to_kind(Kind::Double)
 }
 
-/// Points that the median distance is taken of: the median of so many pairs is known to a fraction of a per cent.
+/// Points used for the median distance: this many pairs determine the median to a fraction of a per cent.
 const MEDIAN_OF: i64 = 1000;
 
 fn median_distance(points: &Tensor) -> f64 {
@@ -145,7 +145,7 @@ impl Kernel {
         self.sum(a, b) / (a.size()[0] as f64 * b.size()[0] as f64)
     }
 
-    /// Mean of k(aᵢ, aⱼ) over i ≠ j; each of the pairs i = j that are left out is 1.
+    /// Mean of k(aᵢ, aⱼ) over i ≠ j; each omitted pair i = j would be 1.
     fn mean_of_pairs(&self, a: &Tensor) -> f64 {
         let n = a.size()[0] as f64;
         (self.sum(a, a) - n) / (n * (n - 1.0))
@@ -181,10 +181,10 @@ mod tests {
     /// For N(0, I) and N(m, I) in the plane, X − X' ~ N(0, 2I) and X − Y ~ N(−m, 2I), so a kernel of bandwidth s has
     /// MMD² = 2s²/(s² + 2)·(1 − exp(−‖m‖²/(2(s² + 2)))), and the mixture has the mean of those.
     ///
-    /// The U-statistic of n points each has variance 4(Var w(X) + Var w(Y))/n to first order, w the witness function;
-    /// five standard errors are a fifth of the value here, so that a factor of two in any of the terms shows.
+    /// The U-statistic of n points each has variance 4(Var w(X) + Var w(Y))/n to first order, where w is the witness
+    /// function; five standard errors are a fifth of the value here, so a factor of two in any term would show.
     #[test]
-    fn two_gaussians_as_in_closed_form() {
+    fn two_gaussians_match_the_closed_form() {
         let (m, bandwidths) = ([1.2, -0.9], [0.5, 1.0, 2.0]);
         let (x, y) = (normal("x", [0.0; 2]), normal("y", m));
         let expected = bandwidths.map(|s| {
@@ -200,17 +200,20 @@ mod tests {
                 .double_value(&[])
         };
         let tolerance = 5.0 * (4.0 * (variance(&x) + variance(&y)) / N as f64).sqrt();
-        assert!(tolerance < 0.22 * expected, "{tolerance} for {expected}");
+        assert!(tolerance < 0.22 * expected, "{tolerance}, expected {expected}");
         let found = mmd(&Kernel::new(bandwidths.into_iter()), &x, &y);
-        assert!((found - expected).abs() < tolerance, "{found} for {expected}");
+        assert!(
+            (found - expected).abs() < tolerance,
+            "{found}, expected {expected}"
+        );
     }
 
-    /// For equal laws the first order vanishes, and what is left has mean 0 and variance 8 E k̃²/n², k̃ the kernel
-    /// without its means: E k̃² = E k² − 2 E w² + (E k)² = 1/5 − 2/8 + 1/9 at s = 1, w(z) = E k(z, X).
-    /// Five standard errors of the mean over 20 repeats are 0.0004; with the pairs i = j it would be off by
-    /// 2(1 − E k)/n = 0.0007.
+    /// For equal distributions the first order vanishes; the rest has mean 0 and variance 8 E k̃²/n², where k̃ is the
+    /// kernel without its means: E k̃² = E k² − 2 E w² + (E k)² = 1/5 − 2/8 + 1/9 at s = 1, w(z) = E k(z, X). Five
+    /// standard errors of the mean over 20 repeats are 0.0004; including the pairs i = j would bias it by 2(1 − E
+    /// k)/n = 0.0007.
     #[test]
-    fn the_same_law_gives_nothing_on_average() {
+    fn equal_distributions_give_zero_on_average() {
         let kernel = Kernel::new([1.0].into_iter());
         let repeats = 20;
         let mean = (0..repeats)
@@ -230,7 +233,7 @@ mod tests {
     /// For points of N(0, I) in the plane, ‖X − X'‖²/4 is exponential: the median distance is 2√ln 2 = 1.665.
     ///
     /// The share of pairs below the median is a U-statistic of 1000 points with standard error at most √(1/1000) =
-    /// 0.032; the density of the distance there is √ln 2/2 = 0.42, so that five standard errors are 0.38.
+    /// 0.032; the density of the distance there is √ln 2/2 = 0.42, so five standard errors are 0.38.
     #[test]
     fn the_median_distance_of_a_gaussian() {
         let found = median_distance(&normal("x", [0.0; 2]));

@@ -1,26 +1,26 @@
-//! How well held-out data are reconstructed.
+//! Reconstruction error of held-out data.
 
 use ebipla_core::prelude::*;
 use ebipla_core::{MapSearch, Task};
 use tch::{Device, Kind};
 
-/// Mean square error of held-out points, per coordinate, reconstructed from their most probable latents.
+/// Mean square error per coordinate of held-out points reconstructed from their most probable latents.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mse {
-    /// Held-out points that are reconstructed, chosen at random; null takes all. [points]
+    /// Held-out points to reconstruct, chosen at random; null uses all. [points]
     #[schemars(range(min = 1))]
     points: Option<u32>,
-    /// Random starts of the search for each point, of which the best counts. [starts]
+    /// Random starts of the search for each point; the best result counts. [starts]
     #[schemars(range(min = 1))]
     starts: u32,
     /// Adam steps from each start. [steps]
     #[schemars(range(min = 1, max = 1_000_000))]
     steps: u32,
-    /// Learning rate at first; it falls where the search does not get ahead. [latent units]
+    /// Initial learning rate; it decreases where the search stalls. [latent units]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     lr: f64,
-    /// Points that are searched for at a time, which changes no result. [points]
+    /// Points searched at a time; does not affect results. [points]
     #[schemars(range(min = 1, max = 4096))]
     batch: u32,
 }
@@ -83,7 +83,7 @@ impl Metric for Mse {
             let y = y.to_device(subject.device);
             let latents = search.search(subject.model, &y, first, subject.random).latents;
             let error = subject.model.generator.generate(&latents) - y;
-            // A mean over the coordinates of each point, a sum over points: a last batch may be smaller.
+            // A mean over the coordinates of each point, a sum over points: the last batch may be smaller.
             let squares = error.square().flatten(1, -1).mean_dim(1, false, Kind::Double);
             sum += squares.sum(Kind::Double).double_value(&[]);
             first += indices.size()[0] as u64;
@@ -95,7 +95,7 @@ impl Metric for Mse {
     }
 }
 
-/// What is enough to see whether everything fits together.
+/// Settings just large enough to show whether everything fits together.
 const QUICK_POINTS: i64 = 4;
 const QUICK_STEPS: u32 = 2;
 
@@ -103,7 +103,7 @@ impl Mse {
     fn chosen(&self, subject: &Subject, count: i64) -> anyhow::Result<Tensor> {
         anyhow::ensure!(
             count > 0,
-            "there are no held-out data: give the data set a validation split"
+            "the data set has no held-out data: give it a validation split"
         );
         let wanted = match (subject.quick, self.points) {
             (true, _) => QUICK_POINTS,
@@ -216,10 +216,11 @@ mod tests {
         scalars.unwrap().read()[0].1
     }
 
-    /// The most probable latent is x = y/(1 + σ²), so that the error is (σ²/(1 + σ²))²·mean y².
+    /// The most probable latent is x = y/(1 + σ²), so the error is (σ²/(1 + σ²))²·mean y².
     ///
-    /// After 400 steps the latents are right to 5e-3 (see the test of the search); the errors are about 0.2·‖y‖ ≈ 0.3,
-    /// so that their mean square is right to about 2·5e-3/0.3, and far better where errors of both signs cancel.
+    /// After 400 steps the latents are accurate to 5e-3 (see the test of the search); the errors are about
+    /// 0.2·‖y‖ ≈ 0.3, so their mean square is accurate to about 2·5e-3/0.3, and far better where errors of both signs
+    /// cancel.
     #[test]
     fn a_gaussian_model_has_a_known_error() {
         let y = Random::new(2).stream("data", 0).normal(&[20, 2], Device::Cpu) * 1.5;
@@ -232,16 +233,19 @@ mod tests {
             ..Mse::default()
         };
         let found = measure(&metric, &dataset);
-        assert!((found / expected - 1.0).abs() < 0.033, "{found} for {expected}");
+        assert!(
+            (found / expected - 1.0).abs() < 0.033,
+            "{found}, expected {expected}"
+        );
         let other_batch = measure(&Mse { batch: 20, ..metric }, &dataset);
         assert!(
             (other_batch / found - 1.0).abs() < 1e-3,
-            "{other_batch} for {found}"
+            "{other_batch}, expected {found}"
         );
     }
 
     #[test]
-    fn some_points_are_enough_if_asked_for() {
+    fn uses_some_of_the_points_on_request() {
         let y = Random::new(2).stream("data", 0).normal(&[20, 2], Device::Cpu);
         let dataset = Points::of(&y);
         let all = Mse::default();

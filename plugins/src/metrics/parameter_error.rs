@@ -1,4 +1,4 @@
-//! How far the parameters are from the maximum likelihood estimate, in a model where that is known.
+//! Distance of the parameters from the maximum likelihood estimate, in a model where that is known.
 
 use ebipla_core::Model;
 use ebipla_core::prelude::*;
@@ -43,7 +43,7 @@ impl Metric for ParameterError {
     }
 }
 
-/// α, if the model is U(x) = ½‖x − α‖² with g(x) = x, which is told by what they do: metrics know no plugins.
+/// α, if the model is U(x) = ½‖x − α‖² with g(x) = x. Detected by behaviour, since metrics know no plugins.
 fn prior_mean(model: &Model, data: &Tensor) -> Option<Tensor> {
     let [mean] = &model.energy.parameters().tensors()[..] else {
         return None;

@@ -1,4 +1,4 @@
-//! Precision and recall of a model's samples: are they like data, and do they cover the data.
+//! Precision and recall of a model's samples: whether they resemble the data, and whether they cover it.
 
 use anyhow::ensure;
 use ebipla_core::prelude::*;
@@ -9,24 +9,24 @@ use super::image_features::{Architecture, Images, Network, Selection, facts_of_c
 
 /// Precision and recall of samples against training images, by nearest neighbours (Kynkäänniemi et al. 2019).
 ///
-/// Precision is the share of samples that are nearer to some training image than its k-th neighbour, recall the same
-/// with the parts swapped. Features are means of VGG-16's relu5_3, where the paper has a later layer: compare runs with
-/// each other, not with published figures.
+/// Precision is the share of samples that are closer to some training image than its k-th neighbour, recall the same
+/// with the roles swapped. Features are means of VGG-16's relu5_3, where the paper uses a later layer: compare runs
+/// with each other, not with published figures.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PrecisionRecall {
-    /// File with the weights of VGG-16; null takes the one that EBIPLA_VGG16 names.
+    /// File with the weights of VGG-16; null uses the path in EBIPLA_VGG16.
     weights: Option<String>,
-    /// Samples of the model, without decoder noise. [images]
+    /// Samples drawn from the model, without decoder noise. [images]
     #[schemars(range(min = 2))]
     samples: u32,
-    /// Training images to compare with, evenly spread over the set; null takes all of them. [images]
+    /// Training images to compare with, evenly spread over the set; null uses all. [images]
     #[schemars(range(min = 2))]
     reference: Option<u32>,
-    /// Which neighbour's distance makes an image's neighbourhood. [neighbours]
+    /// k: an image's neighbourhood reaches to its k-th nearest neighbour. [neighbours]
     #[schemars(range(min = 1))]
     neighbours: u32,
-    /// Images that go through the network at a time. [images]
+    /// Images that the network processes at a time. [images]
     #[schemars(range(min = 1, max = 512))]
     batch: u32,
 }
@@ -56,7 +56,7 @@ impl Plugin for PrecisionRecall {
             .count
             .min(self.reference.map_or(usize::MAX, |n| n as usize))
             + self.samples as usize;
-        // Features once as they come, and once in double precision, and where they are put together.
+        // One copy of the features from the network, one in double precision, and one for concatenating them.
         let bytes = images as u128 * FEATURES * (2 * size_of::<f32>() + size_of::<f64>()) as u128;
         require_memory(&format!("the features of {images} images"), bytes)?;
         let weights = Architecture::Vgg16.weights(self.weights.as_deref())?;
@@ -68,13 +68,13 @@ impl Plugin for PrecisionRecall {
     }
 }
 
-/// Features of an image.
+/// The features of an image.
 const FEATURES: u128 = 512;
 
 struct Measure {
     options: PrecisionRecall,
     network: Box<dyn Network>,
-    /// Name and hash of the file of weights.
+    /// Name and hash of the weights file.
     weights: [String; 2],
 }
 
@@ -197,8 +197,8 @@ mod tests {
         );
     }
 
-    /// The balls cover [−3, 19]. The other way round, those of 18, 19, 20, 40 have radii 2, 1, 2, 21 and cover
-    /// [16, 22] and [19, 61], where none of the data are.
+    /// The balls cover [−3, 19]. Conversely, those of 18, 19, 20, 40 have radii 2, 1, 2, 21 and cover [16, 22] and [19,
+    /// 61], which contain none of the data.
     #[test]
     fn precision_and_recall_differ() {
         let data = on_a_line(&[0.0, 1.0, 3.0, 10.0]);

@@ -13,7 +13,7 @@ pub struct SlicedW2 {
     /// Samples drawn from the model. [samples]
     #[schemars(range(min = 1))]
     samples: u32,
-    /// Random directions that the points are projected on. [directions]
+    /// Number of random directions to project the points on. [directions]
     #[schemars(range(min = 1))]
     directions: u32,
     chain_lengths: ChainLengths,
@@ -41,7 +41,7 @@ impl Plugin for SlicedW2 {
     }
 
     fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Metric>> {
-        // Blocks of them, and all together.
+        // The blocks and their concatenation.
         self.chain_lengths.require("sliced_w2", self.samples, 2, scope)?;
         Ok(Box::new(self))
     }
@@ -69,7 +69,7 @@ impl Metric for SlicedW2 {
     }
 }
 
-/// Projections that are in memory at a time.
+/// Projections in memory at a time.
 const PROJECTIONS: i64 = 1 << 24;
 
 /// √(mean over directions of W₂² between the projections of `a` and `b`), exact for samples of any two sizes.
@@ -93,7 +93,7 @@ fn sliced_w2(a: &Tensor, b: &Tensor, directions: &Tensor) -> Tensor {
 
 /// Both quantile functions are step functions: the pieces on which neither jumps.
 struct Pieces {
-    /// Which of the sorted points holds on each piece, left and right.
+    /// Index of the sorted point that applies on each piece, left and right.
     left: Tensor,
     right: Tensor,
     /// Probability of each piece.
@@ -103,7 +103,7 @@ struct Pieces {
 impl Pieces {
     fn of(n: i64, m: i64, device: Device) -> Self {
         let (mut left, mut right, mut length) = (Vec::new(), Vec::new(), Vec::new());
-        // Positions in units of 1/(n·m), so that they are exact.
+        // Positions in units of 1/(n·m), which are exact.
         let (mut i, mut j, mut at) = (0, 0, 0);
         while i < n && j < m {
             let next = ((i + 1) * m).min((j + 1) * n);
@@ -132,9 +132,9 @@ mod tests {
         Tensor::from_slice(values).view([-1, 1])
     }
 
-    /// In one dimension the distance is that of the sorted points, by hand.
+    /// In one dimension it is the distance between the sorted points, by hand.
     #[test]
-    fn one_dimension_by_hand() {
+    fn one_dimension_matches_a_calculation_by_hand() {
         let direction = column(&[-3.0]);
         let w2 = |a: &[f32], b: &[f32]| sliced_w2(&column(a), &column(b), &direction).double_value(&[]);
         assert!((w2(&[0.0, 1.0], &[3.0, 1.0]) - (0.5f64 * 1.0 + 0.5 * 4.0).sqrt()).abs() < 1e-6);
@@ -143,12 +143,12 @@ mod tests {
         assert!(w2(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0]).abs() < 1e-6);
     }
 
-    /// A shift by v moves each projection by v·u, whose mean square is ‖v‖²/2 in the plane.
+    /// A shift by v moves each projection by v·u, with a mean square of ‖v‖²/2 in the plane.
     ///
     /// v·u = ‖v‖cos φ with φ uniform: the mean of cos² over k directions has standard error √(1/8/k) = 0.0055 for
-    /// k = 4096, so five of those are 5.6 % of the square and 2.8 % of its root.
+    /// k = 4096; five are 5.6 % of the square and 2.8 % of its root.
     #[test]
-    fn a_shift_in_the_plane() {
+    fn a_shift_in_the_plane_has_its_known_distance() {
         let mut random = ebipla_core::Random::new(5);
         let points = random.stream("points", 0).normal(&[300, 2], Device::Cpu);
         let directions = random.stream("directions", 0).normal(&[4096, 2], Device::Cpu);

@@ -1,4 +1,4 @@
-//! Where tests find the real images and weights that are not part of this repository.
+//! Locates the real images and weights that tests use but this repository does not contain.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ mod skip;
 
 use skip::skip;
 
-/// The folder `shared/` beside the repository, or the one that EBIPLA_SHARED names; without it, a test says that it
-/// checks nothing.
+/// A file in the folder `shared/` beside the repository, or in the one that EBIPLA_SHARED names. Reports a skip if it
+/// is missing.
 pub fn shared(path: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let folder = std::env::var_os("EBIPLA_SHARED").map_or(beside, PathBuf::from);
     let path = folder.join(path);
     if !path.exists() {
-        skip(&format!("there is no {}", path.display()));
+        skip(&format!("{} is missing", path.display()));
         return None;
     }
     Some(path)

@@ -1,4 +1,4 @@
-//! Tests of chains that run in blocks with a fast energy: the same chains as without, whatever the number of threads.
+//! Tests that chains in blocks with a fast energy equal chains without, for any number of threads.
 #![allow(clippy::unwrap_used)]
 
 use ebipla_core::prelude::*;
@@ -45,12 +45,12 @@ fn samplers(steps: u32) -> [(&'static str, Box<dyn PriorSampler>); 5] {
     ]
 }
 
-/// An energy whose frozen form is what autograd gives, point by point.
+/// An energy whose frozen form evaluates autograd point by point.
 struct Plain(Box<dyn Energy>, Parameters);
 
 struct PlainFrozen(std::sync::Mutex<Box<dyn Energy + Send>>);
 
-/// Not trained, and so free to be used elsewhere.
+/// Not trained, so it can be used elsewhere.
 struct Copy(Vec<(Tensor, Tensor)>, Parameters);
 
 impl Copy {
@@ -115,11 +115,11 @@ fn run(sampler: &dyn PriorSampler, energy: &dyn Energy, rows: i64) -> Chains {
     ebipla_core::chains::run(sampler, energy, start, &mut draws).unwrap()
 }
 
-/// With the same noise, step by step. Each step rounds gradients of size 1 to about 1e-6 of themselves, and the smooth
-/// energy spreads an error no more than tenfold in so few steps. A proposal whose ratio is that close to its uniform
-/// number may be decided otherwise: one of 300 chains is allowed to.
+/// With the same noise, step by step. Each step rounds gradients of size 1 to a relative error of about 1e-6, and the
+/// smooth energy amplifies an error at most tenfold in this number of steps. A proposal whose ratio is that close to
+/// its uniform number may be decided differently: at most one of 300 chains may differ.
 #[test]
-fn chains_in_tiles_are_those_of_autograd() {
+fn chains_in_tiles_equal_those_of_autograd() {
     let energy = energy("silu");
     let plain = Plain(self::energy("silu"), Parameters::new());
     for steps in 1..=4 {
@@ -147,7 +147,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
         });
         tch::set_num_threads(before);
         assert!(one.last.equal(&several.last), "{name}");
-        // Their means are added up in another order: a few units in the last place of f32.
+        // Their means are summed in another order: a few units in the last place of f32.
         for ((statistic, one), (_, several)) in one.statistics.read().iter().zip(several.statistics.read()) {
             assert!(
                 (one - several).abs() < 1e-5 * one.abs(),
@@ -189,7 +189,7 @@ impl Energy for FreezingBowl {
     }
 }
 
-/// The samplers' stationary laws are tested with libtorch's random numbers; here with those of the rows.
+/// The samplers' stationary distributions are tested with libtorch's random numbers; here with the per-row streams.
 #[test]
 fn the_stationary_law_is_the_same() {
     let gamma = 0.3;

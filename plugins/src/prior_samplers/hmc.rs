@@ -5,21 +5,23 @@ use ebipla_core::prelude::*;
 use super::metropolis::{Metropolis, State, squared_norm};
 use super::statistics::statistics;
 
-/// Hamiltonian Monte Carlo: fresh momenta, leapfrog steps, accepted so that exp(−U/τ) is exactly stationary.
+/// Hamiltonian Monte Carlo: new momenta, leapfrog steps, and accept-or-reject, which makes exp(−U/τ) exactly
+/// stationary.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hmc {
     /// Trajectories of each chain. [steps]
     #[schemars(range(min = 1, max = 1_000_000))]
     steps: u32,
-    /// Leapfrog steps in a trajectory. [steps]
+    /// Leapfrog steps per trajectory. [steps]
     #[schemars(range(min = 1, max = 1_000_000))]
     leapfrog_steps: u32,
     /// Size ε of a leapfrog step. [latent units·√mass]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     step_size: f64,
-    /// Draws the step size uniformly from ε(1 ± jitter), for each chain and trajectory: trajectories of one length may come
-    /// back to where they started, again and again. 0 has one length, and mixes badly or not at all at some. [1]
+    /// Width of the step size's distribution: each chain and trajectory draws its step size uniformly from
+    /// ε(1 ± jitter). Without jitter (0), trajectories of certain lengths return to their start every time and mix
+    /// badly or not at all. [1]
     #[schemars(range(min = 0.0, max = 1.0))]
     jitter: f64,
     /// Mass of each coordinate. [1]
@@ -54,8 +56,8 @@ impl Plugin for Hmc {
 impl Hmc {
     /// The step size of each chain, `[n, 1]`.
     ///
-    /// It is drawn without a look at where the chain is. At any one size, a trajectory leaves exp(−U/τ) invariant, so that
-    /// a random one does; and a trajectory takes as many gradients whatever its size.
+    /// Drawn independently of the chain's position. Trajectories of any one size leave exp(−U/τ) invariant, so those of
+    /// a random size do as well; and a trajectory takes the same number of gradients for any size.
     fn step_sizes(&self, x: &Tensor, draws: &mut Draws) -> Tensor {
         let shape = [x.size()[0], 1];
         if self.jitter == 0.0 {
@@ -65,7 +67,7 @@ impl Hmc {
         draws.uniform(low, high, &shape, x.device()).to_kind(x.kind())
     }
 
-    /// Leapfrog from (x, p): p −= ε/2 ∇U, x += εp/m, p −= ε/2 ∇U, with neighbouring half steps joined.
+    /// Leapfrog from (x, p): p −= ε/2 ∇U, x += εp/m, p −= ε/2 ∇U, with neighbouring half steps merged.
     fn leapfrog(
         &self,
         energy: &dyn Energy,
@@ -128,7 +130,7 @@ mod tests {
     use ebipla_core::Random;
     use tch::{Device, Kind};
 
-    /// With trajectories of one length.
+    /// With trajectories of equal length.
     fn hmc(steps: u32, leapfrog_steps: u32, step_size: f64, mass: f64, temperature: f64) -> Hmc {
         Hmc {
             steps,
@@ -140,8 +142,8 @@ mod tests {
         }
     }
 
-    /// Exact at any step, mass and temperature, also where the leapfrog's own energy is far off, and however the steps
-    /// are drawn: with a jitter of 1 some are too large for it to be stable.
+    /// Exact for any step, mass and temperature, even where the leapfrog's energy error is large, and however the steps
+    /// are drawn: with a jitter of 1 some are too large to be stable.
     #[test]
     fn stationary_variance_is_exact() {
         for (step_size, mass, temperature) in [(1.2, 1.0, 1.0), (0.4, 1.0, 1.0), (1.0, 2.5, 0.5)] {
@@ -155,14 +157,15 @@ mod tests {
         }
     }
 
-    /// On N(0, 1) a leapfrog step turns (x, p) on an ellipse by an angle with cosine 1 − ε²/2. With ε = 2 sin(π/L), L of them
-    /// are a whole turn: every proposal is where the chain is, up to rounding. Half a turn throws it from x to −x and back.
+    /// On N(0, 1) a leapfrog step rotates (x, p) on an ellipse by an angle with cosine 1 − ε²/2. With ε = 2 sin(π/L), L
+    /// of them are a full turn: every proposal is the current position, up to rounding. Half a turn maps x to −x and
+    /// back.
     ///
-    /// With a jitter of 0.2 the turn is spread over ± 1.26, so that a trajectory leaves ½(1 + sin(2.52)/2.52) = 0.62 of what
-    /// is known of x², and 0.75 of what is known of x; half of that spread leaves 0.88 of x² and −0.94 of x. Few proposals
-    /// are rejected. What is left of the start after 120 trajectories is far below the tolerance.
+    /// With a jitter of 0.2 the rotation is spread over ± 1.26, so a trajectory leaves ½(1 + sin(2.52)/2.52) = 0.62 of
+    /// the memory of x², and 0.75 of that of x; half of that spread leaves 0.88 of x² and −0.94 of x. Few proposals are
+    /// rejected. After 120 trajectories, the remaining influence of the start is far below the tolerance.
     #[test]
-    fn trajectories_of_one_length_may_never_mix_and_jitter_makes_them() {
+    fn jitter_makes_trajectories_mix_that_never_would() {
         let period: u32 = 10;
         let step_size = 2.0 * (std::f64::consts::PI / f64::from(period)).sin();
         let start = || Tensor::full([100_000, 1], 3.0, (Kind::Float, Device::Cpu));
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_chain_has_a_step_of_its_own() {
+    fn every_chain_draws_its_own_step_size() {
         let sampler = Hmc {
             jitter: 0.3,
             ..hmc(1, 1, 0.5, 1.0, 1.0)
@@ -198,7 +201,7 @@ mod tests {
         assert!((mean - 0.5).abs() < 0.0044, "{mean}");
     }
 
-    /// Leapfrog, momentum turned round, leapfrog again, each chain with a step of its own: back at the start, up to rounding in
+    /// Leapfrog, momentum reversed, leapfrog again, each chain with its own step: back at the start, up to rounding in
     /// f64.
     #[test]
     fn leapfrog_is_reversible() {
@@ -216,7 +219,7 @@ mod tests {
         assert!((-momentum).allclose(&p, 1e-10, 1e-10, false));
     }
 
-    /// One leapfrog step, since several turn round a Gaussian and may come back to where the error is small.
+    /// One leapfrog step, since several rotate a Gaussian and may return to where the error is small.
     #[test]
     fn acceptance_falls_with_the_step() {
         let acceptance = |step_size| {

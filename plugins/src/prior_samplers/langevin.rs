@@ -1,4 +1,4 @@
-//! Overdamped Langevin chains without correction, for any rule that turns gradients into drifts.
+//! Unadjusted overdamped Langevin chains for any map from gradients to drifts.
 
 use ebipla_core::prelude::*;
 
@@ -14,7 +14,7 @@ pub struct Langevin {
     /// Step size γ, a raw Euler–Maruyama step. [latent units²]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub step_size: f64,
-    /// Temperature τ: 1 samples exp(−U), 0 descends without noise. [1]
+    /// Temperature τ: 1 samples exp(−U), 0 is gradient descent without noise. [1]
     #[schemars(range(min = 0.0))]
     pub temperature: f64,
 }
@@ -30,7 +30,7 @@ impl Default for Langevin {
 }
 
 impl Langevin {
-    /// Runs the chains; `drift` is given the gradients.
+    /// Runs the chains; `drift` maps gradients to drifts.
     pub fn run(
         &self,
         energy: &dyn Energy,

@@ -5,7 +5,8 @@ use ebipla_core::prelude::*;
 use super::metropolis::{Metropolis, State, squared_norm};
 use super::statistics::statistics;
 
-/// Metropolis-adjusted Langevin chains: Langevin proposals, accepted so that exp(−U/τ) is exactly stationary.
+/// Metropolis-adjusted Langevin chains: Langevin proposals and accept-or-reject, which makes exp(−U/τ) exactly
+/// stationary.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mala {
@@ -86,7 +87,7 @@ mod tests {
         }
     }
 
-    /// Exact at any step: at γ = 1 chains without correction would have variance 2.
+    /// Exact for any step: at γ = 1 unadjusted chains would have variance 2.
     #[test]
     fn stationary_variance_is_exact() {
         for (step_size, temperature) in [(1.0, 1.0), (0.3, 1.0), (0.6, 0.5)] {

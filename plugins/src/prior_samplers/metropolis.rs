@@ -3,7 +3,7 @@
 use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
-/// Chains with what is known at their positions.
+/// Chains with the energy and gradient at their positions.
 pub struct State {
     pub x: Tensor,
     pub energy: Tensor,
@@ -21,7 +21,7 @@ impl State {
     }
 }
 
-/// Accepts or rejects proposals, and counts.
+/// Accepts or rejects proposals, and counts them.
 pub struct Metropolis {
     accepted: Tensor,
     proposals: u32,
@@ -37,7 +37,7 @@ impl Metropolis {
 
     /// Moves each chain to its proposal with probability min(1, exp(log_ratio)).
     ///
-    /// A ratio that is not a number, as from an energy that overflowed, rejects.
+    /// A ratio that is not a number, for instance after an overflow of the energy, rejects.
     pub fn step(&mut self, current: State, proposal: State, log_ratio: &Tensor, draws: &mut Draws) -> State {
         let uniform = draws.uniform(0.0, 1.0, &log_ratio.size(), log_ratio.device());
         let accept = uniform.log().less_tensor(log_ratio);
@@ -51,7 +51,7 @@ impl Metropolis {
         }
     }
 
-    /// Share of proposals that were accepted.
+    /// Share of accepted proposals.
     pub fn acceptance(&self) -> Tensor {
         &self.accepted / f64::from(self.proposals.max(1))
     }

@@ -1,4 +1,4 @@
-//! The tamed unadjusted Langevin algorithm, which survives steep energies.
+//! The tamed unadjusted Langevin algorithm, which remains stable for steep energies.
 
 use ebipla_core::prelude::*;
 
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use crate::prior_samplers::testing::{assert_moments, end, end_of_many};
 
-    /// For small γ taming changes the drift by O(γ): on N(0, 1) the stationary law has variance 1 + O(γ).
+    /// For small γ taming changes the drift by O(γ): on N(0, 1) the stationary variance is 1 + O(γ).
     ///
     /// To first order the drift −x(1 − γ|x|) has the stationary density exp(−x²/2 + γ|x|³/3), so the variance grows by
     /// γ/3·(E|x|⁵ − E|x|³E x²) = γ/3·(8 − 2)√(2/π) = 1.596γ; the step itself adds γ/2. At γ = 0.005 that is 1.05 %.
@@ -51,9 +51,9 @@ mod tests {
         assert_moments(&end_of_many(&sampler), 1.0105);
     }
 
-    /// A drift of at most one unit a step: from far away, with a step at which plain Langevin chains explode.
+    /// The drift is at most one unit per step: from far away, with a step at which plain Langevin chains explode.
     #[test]
-    fn a_steep_energy_does_not_throw_it_off() {
+    fn stays_finite_on_a_steep_energy() {
         let sampler = TamedUla(Langevin {
             steps: 100,
             step_size: 5.0,

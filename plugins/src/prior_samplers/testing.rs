@@ -1,4 +1,4 @@
-//! What the samplers' tests share: a Gaussian target, and tolerances derived once.
+//! A Gaussian target shared by the samplers' tests, with tolerances derived once.
 #![allow(clippy::unwrap_used)]
 
 use ebipla_core::Random;
@@ -41,12 +41,12 @@ pub fn run(sampler: &dyn PriorSampler, start: Tensor) -> Chains {
     chains.unwrap()
 }
 
-/// Where the chains from `start` end.
+/// The final positions of chains that start at `start`.
 pub fn end(sampler: &dyn PriorSampler, start: Tensor) -> Tensor {
     run(sampler, start).last
 }
 
-/// Where many one-dimensional chains from 0 end.
+/// The final positions of many one-dimensional chains that start at 0.
 pub fn end_of_many(sampler: &dyn PriorSampler) -> Tensor {
     end(sampler, Tensor::zeros([CHAINS, 1], (Kind::Float, Device::Cpu)))
 }
@@ -57,12 +57,12 @@ pub fn statistic(chains: &Chains, name: &str) -> f64 {
     all.into_iter().find(|(known, _)| known == name).unwrap().1
 }
 
-/// Independent chains at their stationary law, normal with mean 0 and this variance.
+/// Checks independent chains at stationarity: normal with mean 0 and this variance.
 ///
-/// The sample variance of n = 100,000 independent normals has relative standard error √(2/n) = 0.45 %; five of those
-/// are 2.2 %. The mean may be off by five of its own standard errors. Each test runs its chains so long that what is
-/// left of the start is far below that. A noise term that is off by a factor of two, in variance or amplitude,
-/// misses by a third or more.
+/// The sample variance of n = 100,000 independent normals has relative standard error √(2/n) = 0.45 %; five are 2.2 %.
+/// The mean may be off by five of its own standard errors. Each test runs its chains so long that the influence of the
+/// start is far below that. A noise term that is off by a factor of two, in variance or amplitude, misses by a third or
+/// more.
 #[track_caller]
 pub fn assert_moments(x: &Tensor, variance: f64) {
     let x = x.to_kind(Kind::Double);
@@ -70,7 +70,7 @@ pub fn assert_moments(x: &Tensor, variance: f64) {
     let mean = x.mean(Kind::Double).double_value(&[]);
     assert!(
         (found / variance - 1.0).abs() < 0.022,
-        "variance {found} for {variance}"
+        "variance {found}, expected {variance}"
     );
     assert!(
         mean.abs() < 5.0 * (variance / CHAINS as f64).sqrt(),

@@ -49,7 +49,7 @@ mod tests {
 
     /// Without noise, x after J steps is (1 − γ)^J x.
     #[test]
-    fn at_temperature_zero_it_descends() {
+    fn descends_at_temperature_zero() {
         let ula = Ula(Langevin {
             steps: 3,
             step_size: 0.5,

@@ -5,7 +5,7 @@ use ebipla_core::prelude::*;
 use super::statistics::statistics;
 use crate::kinetic::{Integrator, Kinetic, Phase};
 
-/// Underdamped Langevin chains: dx = v dt, dv = −∇U dt − cv dt + √(2cτ) dB, not corrected.
+/// Underdamped Langevin chains without correction: dx = v dt, dv = −∇U dt − cv dt + √(2cτ) dB.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Underdamped {
@@ -18,7 +18,7 @@ pub struct Underdamped {
     /// Friction c. [1/latent units]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     friction: f64,
-    /// How a step is taken.
+    /// Integrator of a step.
     integrator: Integrator,
     /// Temperature τ: 1 samples exp(−U), 0 has no noise. [1]
     #[schemars(range(min = 0.0))]
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// On N(0, 1), OBABO is a Verlet step between exact refreshments: Var x = τ/(1 − h²/4), whatever the friction.
+    /// On N(0, 1), OBABO is a Verlet step between exact refreshments: Var x = τ/(1 − h²/4), for any friction.
     #[test]
     fn obabo_has_its_known_bias() {
         for (h, c, temperature) in [(1.0, 2.0, 1.0), (1.0, 0.7, 0.5), (0.2, 2.0, 1.0)] {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_exponential_integrator_has_its_known_bias() {
-        // Known from elsewhere: 1.026 at c = 2, h = 0.1.
+        // From an independent calculation: 1.026 at c = 2, h = 0.1.
         assert!((exponential_variance(2.0, 0.1) - 1.026).abs() < 5e-4);
         for (h, c, temperature) in [(0.5, 2.0, 1.0), (0.1, 2.0, 1.0), (0.4, 1.0, 0.5)] {
             let x = end_of_many(&sampler(Integrator::Exponential, h, c, temperature));

@@ -1,4 +1,4 @@
-//! Which CMake the bundled HDF5 is built with, since that of many distributions is too old for it.
+//! The CMake that builds the bundled HDF5, since those of many distributions are too old.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::problem::Problem;
 /// The oldest (major, minor) that HDF5 accepts.
 pub const OLDEST: (u32, u32) = (3, 26);
 
-/// The one that is known to work.
+/// A version known to work.
 const VERSION: &str = "4.4";
 
 pub struct Cmake;

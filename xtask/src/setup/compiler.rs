@@ -1,4 +1,4 @@
-//! Looks for the C++ compiler early, since the build would miss it only after minutes.
+//! Checks for a C++ compiler early, since the build would fail without it only after minutes.
 
 use std::env;
 
@@ -16,18 +16,18 @@ pub fn problem() -> Option<Problem> {
             )
         });
     }
-    // The one that the build takes when it is not told otherwise.
+    // The build's default.
     if output::runs("c++") {
         return None;
     }
     let other = ["g++", "clang++"].into_iter().find(|name| output::runs(name));
     Some(match other {
         Some(other) => Problem::new(
-            format!("there is no c++ on the PATH, only {other}"),
-            format!("Tell the build to use it: export CXX={other}"),
+            format!("c++ is not on the PATH, only {other} is"),
+            format!("Select it for the build: export CXX={other}"),
         ),
         None => Problem::new(
-            "there is no C++ compiler (looked for c++, g++ and clang++)",
+            "found no C++ compiler (looked for c++, g++ and clang++)",
             "Install one, for example with `apt install g++` (Debian, Ubuntu) or \
              `dnf install gcc-c++` (Fedora), or set CXX to yours.",
         ),

@@ -1,27 +1,27 @@
-//! What the installer must know of a thing in order to install it.
+//! The interface between the installer and the components it installs.
 
 use std::path::Path;
 
 use crate::problem::Problem;
 
 pub trait Component {
-    /// The name of its folder in `.deps`.
+    /// Name of its folder in `.deps`.
     fn folder(&self) -> &'static str;
 
-    /// What is being fetched and how big it is, for the user who waits.
+    /// What is being downloaded and its size, for the waiting user.
     fn description(&self) -> String;
 
-    /// The disk space in MiB that is needed while it is installed, which is more than it keeps.
+    /// Disk space in MiB needed during installation, which is more than the finished installation takes.
     fn space(&self) -> u64;
 
-    /// The first line of the stamp of a finished installation.
+    /// First line of a finished installation's stamp.
     fn stamp(&self) -> String;
 
-    /// Whether an installation with this first line in its stamp will do.
+    /// Whether an installation with this first line in its stamp is acceptable.
     fn accepts(&self, stamp: &str) -> bool {
         stamp == self.stamp()
     }
 
-    /// Puts everything into `folder`, which is empty.
+    /// Installs everything into `folder`, which is empty.
     fn fill(&self, folder: &Path) -> Result<(), Problem>;
 }

@@ -1,4 +1,4 @@
-//! Looks at the free disk space first, since a full disk would show only late in the download.
+//! Checks the free disk space first, since a full disk would show only late in the download.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::output;
 use crate::problem::Problem;
 
-/// `needed` is in MiB. Where the free space cannot be known, we hope for the best.
+/// Checks for `needed` MiB. Passes if the free space cannot be determined.
 pub fn problem(folder: &Path, needed: u64) -> Option<Problem> {
     let free = free(folder)?;
     (free < needed).then(|| {
@@ -16,12 +16,12 @@ pub fn problem(folder: &Path, needed: u64) -> Option<Problem> {
                 "too little disk space for {}: {needed:.1} GiB are needed, {free:.1} GiB are free",
                 folder.display()
             ),
-            "Free some space, or make this folder a symbolic link to one on a bigger disk.",
+            "Free some space, or make this folder a symbolic link to a folder on a larger disk.",
         )
     })
 }
 
-/// In MiB, on the disk where `folder` is or will be.
+/// Free space in MiB on the disk where `folder` is or will be.
 fn free(folder: &Path) -> Option<u64> {
     let existing = folder.ancestors().find(|folder| folder.exists())?;
     let table = output::of(Command::new("df").arg("-Pk").arg(existing))?;

@@ -1,4 +1,4 @@
-//! Installs a component such that one that is half finished is never taken for a finished one.
+//! Installs a component so that a half-finished installation is never mistaken for a complete one.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::process::Command;
 use super::component::Component;
 use crate::problem::Problem;
 
-/// `./runner` looks for it too.
+/// `./runner` looks for it as well.
 const STAMP: &str = ".complete";
 
 pub fn is_complete(component: &dyn Component, deps: &Path) -> bool {
@@ -28,13 +28,13 @@ pub fn install(component: &dyn Component, deps: &Path) -> Result<(), Problem> {
 
     eprintln!("Fetching {} into {}", component.description(), finished.display());
     if let Err(problem) = component.fill(&partial) {
-        // Gives the space back; should this fail as well, the next set-up tries again.
+        // Frees the space; if this fails as well, the next set-up tries again.
         let _ = fs::remove_dir_all(&partial);
         return Err(problem);
     }
     write_stamp(component, &partial).map_err(|error| Problem::io("write the stamp in", &partial, &error))?;
 
-    // Moved aside instead of removed, which takes long and may be cut short.
+    // Moved aside, not removed: removing takes long and may be interrupted.
     match fs::rename(&finished, &replaced) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(Problem::io("move", &finished, &error));
@@ -45,7 +45,7 @@ pub fn install(component: &dyn Component, deps: &Path) -> Result<(), Problem> {
     remove(&replaced)
 }
 
-/// Puts the wanted version first, then everything that was installed.
+/// Writes the requested version first, then everything that was installed.
 fn write_stamp(component: &dyn Component, folder: &Path) -> io::Result<()> {
     let mut packages = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -56,8 +56,8 @@ fn write_stamp(component: &dyn Component, folder: &Path) -> io::Result<()> {
     }
     packages.sort();
 
-    // Otherwise a power cut could leave a stamp without the files that it vouches for. Where there
-    // is no such command, the stamp still tells what was interrupted in any other way.
+    // Otherwise a power cut could leave a stamp without the files that it vouches for. Without
+    // this command, the stamp still detects every other interruption.
     let _ = Command::new("sync").arg("-f").arg(folder).status();
     let mut stamp = File::create(folder.join(STAMP))?;
     writeln!(stamp, "{}\n{}", component.stamp(), packages.join("\n"))?;

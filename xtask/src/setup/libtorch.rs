@@ -1,4 +1,4 @@
-//! Which packages make up a libtorch, and which parts of them a program in Rust can do without.
+//! The packages that make up libtorch, and the parts of them that a Rust program does not need.
 
 use std::fs;
 use std::path::Path;
@@ -7,13 +7,13 @@ use super::component::Component;
 use super::pip;
 use crate::problem::Problem;
 
-/// In a file of its own because `./runner` reads it too.
+/// In a separate file because `./runner` reads it too.
 const VERSION: &str = include_str!("torch-version");
 
 /// Even on a CPU, libtorch is linked against these two.
 const CPU_REQUIREMENTS: [&str; 2] = ["nvidia-cuda-runtime==13.0.*", "nvidia-cuda-cupti==13.0.*"];
 
-/// The bindings to Python are of no use here.
+/// The Python bindings are not needed.
 const USELESS: [&str; 1] = ["libtorch_python"];
 
 /// These make up half of the space (550 MB), and need the rest of CUDA to load.
@@ -63,7 +63,7 @@ impl Component for Libtorch {
         let libraries = folder.join("torch/lib");
         if self.cuda {
             pip::install(&[torch], pip::Dependencies::Skip, pip::Python::None, folder)?;
-            // What else torch depends on is Python.
+            // The other dependencies of torch are Python packages.
             let cuda = requirements(folder, &["cuda-toolkit", "nvidia-"])?;
             pip::install(&cuda, pip::Dependencies::Install, pip::Python::None, folder)?;
         } else {
@@ -76,14 +76,14 @@ impl Component for Libtorch {
     }
 }
 
-/// Those packages that torch depends on whose name starts with one of `prefixes`.
+/// The packages that torch depends on whose names start with one of `prefixes`.
 fn requirements(folder: &Path, prefixes: &[&str]) -> Result<Vec<String>, Problem> {
     let path = folder.join(format!("torch-{}.dist-info/METADATA", version()));
     let metadata = fs::read_to_string(&path).map_err(|error| Problem::io("read", &path, &error))?;
     Ok(metadata
         .lines()
         .filter_map(|line| line.strip_prefix("Requires-Dist: "))
-        // After the semicolon come conditions on the platform, which we know to hold.
+        // The part after the semicolon has conditions on the platform, which are known to hold.
         .filter_map(|requirement| requirement.split(';').next())
         .filter(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)))
         .map(|requirement| requirement.trim().to_owned())

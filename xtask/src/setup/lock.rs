@@ -1,11 +1,11 @@
-//! Lets two set-ups at once take turns, since both would write to the same folders.
+//! Serialises concurrent set-ups, since they would write to the same folders.
 
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 
 use crate::problem::Problem;
 
-/// Waits for its turn. The lock ends with the file, hence also when the process is killed.
+/// Waits for the lock, which is released when the file is closed, hence also when the process is killed.
 pub fn take(deps: &Path) -> Result<File, Problem> {
     fs::create_dir_all(deps).map_err(|error| Problem::io("create", deps, &error))?;
     let path = deps.join("lock");

@@ -1,4 +1,4 @@
-//! Installs what the build needs and cargo does not bring: libtorch and a recent CMake.
+//! Installs the build dependencies that cargo does not provide: libtorch and a recent CMake.
 
 mod cmake;
 mod compiler;
@@ -26,15 +26,15 @@ pub use system_packages::install_for_tests as install_system_packages;
 
 #[derive(Default)]
 pub struct Options {
-    /// Whether libtorch must be able to use a GPU.
+    /// Whether libtorch must support GPUs.
     pub cuda: bool,
-    /// Whether PyTorch and JAX for Python are wanted, which `runner bench --peers` compares with.
+    /// Whether to install PyTorch and JAX for Python, which `runner bench --peers` compares with.
     pub peers: bool,
     /// The folder to use in place of `.deps`.
     pub into: Option<PathBuf>,
 }
 
-/// Installs what is missing; returns at once when nothing is.
+/// Installs what is missing; returns immediately if nothing is.
 pub fn run(options: &Options) -> Result<(), Vec<Problem>> {
     let deps = options.into.clone().unwrap_or_else(place::deps);
     check(options, &deps)?;
@@ -44,7 +44,7 @@ pub fn run(options: &Options) -> Result<(), Vec<Problem>> {
     install_missing(options, &deps).map_err(|problem| vec![problem])
 }
 
-/// Installs the Python packages that tests compare our files with.
+/// Installs the Python packages with which tests read output files.
 pub fn run_for_tests() -> Result<(), Problem> {
     if let Some(problem) = pip::problem() {
         return Err(problem);
@@ -58,7 +58,7 @@ pub fn run_for_tests() -> Result<(), Problem> {
     install::install(&packages, &deps)
 }
 
-/// Looks at everything that can be known beforehand, so that the user hears of it all at once.
+/// Checks all requirements up front, so that the user sees all problems at once.
 fn check(options: &Options, deps: &Path) -> Result<(), Vec<Problem>> {
     let mut problems: Vec<Problem> = Vec::new();
     problems.extend(own::libtorch_problem(options.cuda));
@@ -79,7 +79,7 @@ fn check(options: &Options, deps: &Path) -> Result<(), Vec<Problem>> {
     }
 }
 
-/// What neither the user provides nor an earlier set-up has installed.
+/// The components that neither the user provides nor an earlier set-up has installed.
 fn missing(options: &Options, deps: &Path) -> Vec<Box<dyn Component>> {
     let mut components: Vec<Box<dyn Component>> = Vec::new();
     if place::LIBTORCH.users_own().is_none() {
@@ -97,7 +97,7 @@ fn missing(options: &Options, deps: &Path) -> Vec<Box<dyn Component>> {
 
 fn install_missing(options: &Options, deps: &Path) -> Result<(), Problem> {
     let _lock = lock::take(deps)?;
-    // Asked again, for while we waited another set-up may have done the work.
+    // Checked again: another set-up may have done the work while this one waited.
     for component in missing(options, deps) {
         install::install(&*component, deps)?;
     }

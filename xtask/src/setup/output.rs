@@ -1,8 +1,8 @@
-//! Asks other programs, where all that matters is whether they ran and what they printed.
+//! Runs other programs of which only success and output matter.
 
 use std::process::{Command, Stdio};
 
-/// What `command` printed, or nothing if it is not there or fails.
+/// The output of `command`, or `None` if it is missing or fails.
 pub fn of(command: &mut Command) -> Option<String> {
     let output = command
         .env("LC_ALL", "C")
@@ -14,7 +14,7 @@ pub fn of(command: &mut Command) -> Option<String> {
     succeeded.then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether there is such a program, on the PATH or at the path.
+/// Whether this program exists, on the PATH or at the path.
 pub fn runs(program: &str) -> bool {
     of(Command::new(program).arg("--version")).is_some()
 }

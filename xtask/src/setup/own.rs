@@ -1,4 +1,4 @@
-//! Checks what users bring themselves, since a wrong version would show as an obscure build error.
+//! Checks libtorch and CMake if users provide their own, since a wrong version would show as an obscure build error.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
@@ -9,7 +9,7 @@ use super::{cmake, libtorch, output};
 use crate::place;
 use crate::problem::Problem;
 
-/// What is left to those for whom the set-up can do nothing.
+/// Advice for users for whom the set-up can install nothing.
 pub fn advice() -> String {
     let (major, minor) = cmake::OLDEST;
     format!(
@@ -18,7 +18,7 @@ pub fn advice() -> String {
     )
 }
 
-/// What is wrong with the user's own libtorch, if there is one.
+/// The problem with the user's own libtorch, if any.
 pub fn libtorch_problem(cuda: bool) -> Option<Problem> {
     let own = place::LIBTORCH.users_own()?;
     let own = Path::new(&own);
@@ -35,7 +35,7 @@ pub fn libtorch_problem(cuda: bool) -> Option<Problem> {
         match libtorch_version(own) {
             Some(version) if version == wanted => return None,
             Some(version) => format!("is version {version}, not {wanted}"),
-            None => "does not tell its version".to_owned(),
+            None => "does not state its version".to_owned(),
         }
     };
     Some(Problem::new(
@@ -44,7 +44,7 @@ pub fn libtorch_problem(cuda: bool) -> Option<Problem> {
     ))
 }
 
-/// What is wrong with the user's own CMake, if there is one.
+/// The problem with the user's own CMake, if any.
 pub fn cmake_problem() -> Option<Problem> {
     let own = place::CMAKE.users_own()?;
     let (major, minor) = cmake::OLDEST;
@@ -65,7 +65,7 @@ pub fn cmake_problem() -> Option<Problem> {
     ))
 }
 
-/// Without what follows the plus, such as "+cpu".
+/// The version without the suffix after the plus, such as "+cpu".
 fn libtorch_version(libtorch: &Path) -> Option<String> {
     let read = |file| fs::read_to_string(libtorch.join(file)).ok();
     let version = read("build-version")

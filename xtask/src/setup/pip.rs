@@ -1,4 +1,4 @@
-//! Fetches packages with pip, which brings mirrors, proxies, retries and a progress bar.
+//! Downloads packages with pip, which supports mirrors, proxies, retries and a progress bar.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -14,10 +14,10 @@ pub enum Dependencies {
     Skip,
 }
 
-/// Which Python the packages are for.
+/// The Python that the packages are for.
 #[derive(PartialEq)]
 pub enum Python {
-    /// None: what we take of them is not run by Python.
+    /// None: the parts of them that we use are not run by Python.
     None,
     /// The one on the PATH, which will import them.
     This,
@@ -26,7 +26,7 @@ pub enum Python {
 pub fn problem() -> Option<Problem> {
     if !output::runs("python3") {
         return Some(Problem::new(
-            "there is no python3 on the PATH, whose pip fetches libtorch and CMake",
+            "python3 is not on the PATH; its pip downloads libtorch and CMake",
             "Install it with pip: `apt install python3-pip` (Debian, Ubuntu) or \
              `dnf install python3-pip` (Fedora).",
         ));
@@ -34,27 +34,27 @@ pub fn problem() -> Option<Problem> {
     let pip = output::of(Command::new("python3").args(["-m", "pip", "--version"]));
     pip.is_none().then(|| {
         Problem::new(
-            "python3 has no pip, which fetches libtorch and CMake",
+            "python3 has no pip, which downloads libtorch and CMake",
             "Install it: `apt install python3-pip` (Debian, Ubuntu), \
              `dnf install python3-pip` (Fedora), or else `python3 -m ensurepip --user`.",
         )
     })
 }
 
-/// Installs `packages` into `folder`. A folder in there that exists already is not added to.
+/// Installs `packages` into `folder`. Existing folders inside it are left as they are.
 pub fn install(
     packages: &[String],
     dependencies: Dependencies,
     python: Python,
     folder: &Path,
 ) -> Result<(), Problem> {
-    // Not in /tmp, which is often small, and on another disk than the one we looked at.
+    // Not in /tmp, which is often small and on another disk than the one that was checked.
     let temporary = folder.join(".tmp");
     fs::create_dir_all(&temporary).map_err(|error| Problem::io("create", &temporary, &error))?;
 
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "install", "--no-compile"])
-        // To cache such big files, an older pip holds each of them in memory.
+        // Older versions of pip hold files in memory to cache them, even such big ones.
         .arg("--no-cache-dir")
         .arg("--only-binary=:all:")
         .args(match python {
@@ -66,9 +66,9 @@ pub fn install(
         .args(packages)
         .env("TMPDIR", &temporary)
         .env("PIP_DISABLE_PIP_VERSION_CHECK", "1")
-        // Its warning is about system folders.
+        // The warning concerns system folders.
         .env("PIP_ROOT_USER_ACTION", "ignore")
-        // Settings that some users have and that contradict `--target`.
+        // Settings of some users that conflict with `--target`.
         .env("PIP_USER", "0")
         .env("PIP_REQUIRE_VIRTUALENV", "0");
     if dependencies == Dependencies::Skip {
@@ -78,13 +78,13 @@ pub fn install(
     fs::remove_dir_all(&temporary).map_err(|error| Problem::io("remove", &temporary, &error))
 }
 
-/// Names the packages to take, so that it does not matter which Python runs pip.
+/// Specifies the packages' platform, so that the Python that runs pip does not matter.
 fn platforms() -> Vec<String> {
     let mut arguments = vec![
         "--python-version=3.12".to_owned(),
         "--platform=manylinux2014_x86_64".to_owned(),
     ];
-    // To pip, a platform does not include the older ones that it is compatible with.
+    // For pip, a platform does not include the older ones that it is compatible with.
     let (major, newest) = platform::OLDEST_GLIBC;
     for minor in (17..=newest).rev() {
         arguments.push(format!("--platform=manylinux_{major}_{minor}_x86_64"));
@@ -92,7 +92,7 @@ fn platforms() -> Vec<String> {
     arguments
 }
 
-/// Shows everything that pip prints, progress bar included, and reads its errors along the way.
+/// Shows pip's output, progress bar included, and scans its errors.
 fn run(pip: &mut Command, folder: &Path) -> Result<(), Problem> {
     let failed = |error: &io::Error| Problem::io("run pip for", folder, error);
     let mut child = pip
@@ -106,7 +106,7 @@ fn run(pip: &mut Command, folder: &Path) -> Result<(), Problem> {
         for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
             let text = String::from_utf8_lossy(&line);
             disk_full |= text.contains("No space left") || text.contains("quota exceeded");
-            // Whether the terminal still listens must not matter to the installation.
+            // The installation continues even if the terminal has gone away.
             let _ = writeln!(io::stderr(), "{text}");
         }
     }
@@ -119,9 +119,9 @@ fn run(pip: &mut Command, folder: &Path) -> Result<(), Problem> {
         ))
     } else {
         Err(Problem::new(
-            "pip failed, as it says above; most often it does not reach the package index",
+            "pip failed (see its messages above), most often because the package index cannot be reached",
             format!(
-                "Look at the network and run the command again, or set a proxy or an index for \
+                "Check the network and run the command again, or set a proxy or an index for \
                  pip (HTTPS_PROXY, PIP_INDEX_URL).\n  Or provide both yourself: {}.",
                 own::advice()
             ),

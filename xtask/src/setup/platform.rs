@@ -1,4 +1,4 @@
-//! Refuses a platform that the packages were not built for, before anything is downloaded.
+//! Refuses unsupported platforms before anything is downloaded.
 
 use std::process::Command;
 
@@ -30,7 +30,7 @@ pub fn problem() -> Option<Problem> {
     ))
 }
 
-/// Takes what getconf prints, such as "glibc 2.36".
+/// Parses the output of getconf, such as "glibc 2.36".
 fn is_recent(glibc: &str) -> bool {
     let version = glibc.trim().strip_prefix("glibc ");
     version.and_then(output::major_minor) >= Some(OLDEST_GLIBC)

@@ -1,4 +1,4 @@
-//! Which Python packages we are compared with: what users open our files with, and what they might compute with instead.
+//! The Python packages that we compare with: readers of our files, and alternatives for the computation.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,10 +15,10 @@ const FOR_BENCH: &str = include_str!("../../../benches/peers/requirements.txt");
 pub struct PythonPackages {
     folder: &'static str,
     description: &'static str,
-    /// MiB that are needed while they are installed.
+    /// MiB needed during installation.
     space: u64,
     packages: Vec<String>,
-    /// Compiled packages fit one version of Python only; empty where there is none, of which `pip::problem` tells.
+    /// Compiled packages fit only one version of Python; empty if there is no Python, which `pip::problem` reports.
     python: String,
 }
 

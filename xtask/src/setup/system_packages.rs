@@ -1,4 +1,4 @@
-//! Which programs of the system tests start, and how they get there: without them those tests are skipped.
+//! System programs that tests start, and their installation. Without them those tests are skipped.
 
 use std::env;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use super::output;
 
 struct Wanted {
-    /// Looked for on the PATH.
+    /// Looked up on the PATH.
     programs: &'static [&'static str],
-    /// Which Debian packages have them.
+    /// The Debian packages that contain them.
     packages: &'static [&'static str],
-    /// Who starts them.
+    /// The tests that start them.
     tests: &'static str,
 }
 
@@ -28,7 +28,7 @@ const WANTED: [Wanted; 2] = [
     },
 ];
 
-/// Installs what is missing where that is possible, and says which tests will be skipped where it is not.
+/// Installs missing packages if possible; otherwise reports which tests will be skipped.
 pub fn install_for_tests() {
     let missing = missing();
     if missing.is_empty() {
@@ -40,14 +40,11 @@ pub fn install_for_tests() {
         .copied()
         .collect();
     if !may_install() {
-        report(
-            &missing,
-            "as root on Debian or Ubuntu this installs them by itself",
-        );
+        report(&missing, "as root on Debian or Ubuntu this command installs them");
         return;
     }
     println!("Installing {} for the tests ...", packages.join(", "));
-    // The lists of packages may be missing or too old.
+    // The package lists may be missing or too old.
     let installed = install(&packages).or_else(|_| apt_get(&["update"]).and_then(|()| install(&packages)));
     if let Err(trouble) = installed {
         report(&self::missing(), &trouble);
@@ -63,7 +60,7 @@ fn missing() -> Vec<&'static Wanted> {
     WANTED.iter().filter(|wanted| !all_there(wanted)).collect()
 }
 
-/// Whether this is root on a system with Debian's packages.
+/// Whether this runs as root on a system with Debian packages.
 fn may_install() -> bool {
     let user = output::of(Command::new("id").arg("-u"));
     user.is_some_and(|user| user.trim() == "0") && output::runs("apt-get")
@@ -73,10 +70,10 @@ fn install(packages: &[&str]) -> Result<(), String> {
     apt_get(&[&["install", "-y", "--no-install-recommends"], packages].concat())
 }
 
-/// Runs it without questions; what it says matters only if it fails.
+/// Runs apt-get without questions; its output matters only if it fails.
 fn apt_get(arguments: &[&str]) -> Result<(), String> {
     let output = Command::new("apt-get")
-        // Another one may be at work: cargo xtask test in another checkout.
+        // Another apt-get may be running, such as from cargo xtask test in another checkout.
         .args(["-qq", "-o", "DPkg::Lock::Timeout=120"])
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive")

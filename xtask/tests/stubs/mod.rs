@@ -1,4 +1,4 @@
-//! Scripts that stand in for programs, which tests that run side by side can safely write and run.
+//! Stub scripts in place of programs, which concurrent tests can safely write and run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// A child inherits, for a moment, the file that another test is writing, and as long as it does
-/// Linux refuses to run that file. Hence nobody starts a child while another one writes.
+/// A child briefly inherits the file that another test is writing, and during that time
+/// Linux refuses to run that file. So no child is started while another test writes a stub.
 static TURN: Mutex<()> = Mutex::new(());
 
 pub fn write(path: &Path, script: &str) {

@@ -1,4 +1,4 @@
-//! Small MATLAB files, right and wrong ones.
+//! Small MATLAB files, valid and invalid.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -34,7 +34,7 @@ fn padded(kind: u32, data: &[u8]) -> Vec<u8> {
 pub fn matrix_of(name: &str, dims: &[i32], kind: u32, data: &[u8]) -> Vec<u8> {
     let dims: Vec<_> = dims.iter().flat_map(|dim| dim.to_le_bytes()).collect();
     let name = match name.len() {
-        // As MATLAB writes short names: in the tag itself.
+        // MATLAB writes short names like this: in the tag itself.
         length @ 1..=4 => {
             let mut bytes = (INT8 | (length as u32) << 16).to_le_bytes().to_vec();
             bytes.extend(name.as_bytes());
@@ -65,7 +65,7 @@ fn file(elements: &[Vec<u8>]) -> tempfile::NamedTempFile {
     file
 }
 
-/// Everything behind the start of an array's numbers.
+/// Everything after the start of an array's numbers.
 fn bytes_of(mut array: Array) -> Vec<u8> {
     let mut bytes = Vec::new();
     array.data.read_to_end(&mut bytes).unwrap();
@@ -73,7 +73,7 @@ fn bytes_of(mut array: Array) -> Vec<u8> {
 }
 
 #[test]
-fn arrays_are_found_by_name_compressed_or_not() {
+fn finds_arrays_by_name_compressed_or_not() {
     let data: Vec<u8> = (0..12).collect();
     let plain = matrix_of("X", &[2, 6], 2, &data);
     let long = matrix_of(
@@ -100,7 +100,7 @@ fn arrays_are_found_by_name_compressed_or_not() {
 }
 
 #[test]
-fn a_few_numbers_fit_into_their_tag() {
+fn reads_short_elements_from_their_tag() {
     let mut element = matrix_of("y", &[3, 1], 2, &[]);
     element.truncate(element.len() - 8);
     element.extend([2, 0, 3, 0, 7, 8, 9, 0]);
@@ -110,7 +110,7 @@ fn a_few_numbers_fit_into_their_tag() {
 }
 
 #[test]
-fn lies_about_sizes_are_found_before_they_cost_memory() {
+fn false_sizes_are_detected_before_they_cost_memory() {
     let data = [5; 24];
     let honest = matrix_of("X", &[2, 12], 2, &data);
     let with_size = |mut element: Vec<u8>, size: u32| {
@@ -131,7 +131,7 @@ fn lies_about_sizes_are_found_before_they_cost_memory() {
         (overlong_name, "at most 4096"),
         (
             compressed(&with_size(honest.clone(), u32::MAX)),
-            "which they cannot",
+            "which is impossible",
         ),
         (tagged(COMPRESSED, b"this is not zlib"), "damaged"),
     ] {
@@ -142,9 +142,9 @@ fn lies_about_sizes_are_found_before_they_cost_memory() {
     }
 }
 
-/// A stream that would swell without end is cut at what the element says.
+/// A stream that would expand endlessly is cut at the size that the element declares.
 #[test]
-fn no_more_is_inflated_than_the_array_has() {
+fn inflates_no_more_than_the_arrays_size() {
     let mut element = matrix_of("X", &[100], 2, &[1; 100]);
     element.extend(vec![1; 50_000_000]);
     let file = file(&[compressed(&element)]);
@@ -154,7 +154,7 @@ fn no_more_is_inflated_than_the_array_has() {
 }
 
 #[test]
-fn a_wrong_checksum_is_found() {
+fn a_wrong_checksum_is_detected() {
     let mut element = compressed(&matrix_of("X", &[3, 2], 2, b"abcdef"));
     let last = element.len() - 1;
     element[last] ^= 1;
@@ -187,12 +187,12 @@ fn every_truncation_is_an_error_or_ends_early() {
 }
 
 #[test]
-fn other_versions_are_named() {
+fn other_versions_are_reported() {
     let file = tempfile::NamedTempFile::new().unwrap();
     for (end, word) in [
         (*b"\0\x02IM", "7.3"),
         (*b"\x01\0MI", "big-endian"),
-        (*b"abcd", "no MATLAB file"),
+        (*b"abcd", "not a MATLAB file"),
     ] {
         fs::write(file.path(), [&header()[..124], &end].concat()).unwrap();
         let error = error(array(file.path(), "X"));

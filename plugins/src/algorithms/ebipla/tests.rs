@@ -1,4 +1,4 @@
-//! EBIPLA's steps against formulas written out here, and its noise against its law.
+//! EBIPLA's steps against formulas written out here, and its noise against its distribution.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -8,7 +8,7 @@ use crate::algorithms::testing::{A, Bench, PRIOR, RATE, SIGMA, W, all_close, clo
 ///
 /// ∇ₓφ = (x − a) + w(wx − y)/σ²; ∇_a L_e = −mean(x − a) + mean(x̂ − a); ∂_w L_d = mean((wx − y)·x)/σ².
 #[test]
-fn one_iteration_without_noise_is_what_the_formulas_say() {
+fn one_iteration_without_noise_follows_the_formulas() {
     for (losses_at, noise) in [
         (LossesAt::Previous, Noise::Lazy),
         (LossesAt::Previous, Noise::Eager),
@@ -107,7 +107,7 @@ fn warm_up_without_noise_takes_inner_steps_then_replicates_and_drifts() {
         init_particles: None,
         ..Ebipla::default()
     });
-    // Parameters move between the two steps; their values are read off instead of computed again.
+    // Parameters move between the two steps; their values are read off, not computed again.
     let drift = |x: &mut f64, y: f64, a: f64, w: f64, h: f64| {
         *x -= h * ((*x - a) + w * (w * *x - y) / (SIGMA * SIGMA))
     };
@@ -143,7 +143,7 @@ fn warm_up_without_noise_takes_inner_steps_then_replicates_and_drifts() {
     }
 }
 
-/// Estimates of costs take steps here and there: one after the warm-up has all particles, whichever came before it.
+/// Cost estimates take steps out of order: a step after the warm-up has all particles, whichever step came before.
 #[test]
 fn a_step_past_the_warm_up_has_all_particles() {
     let mut bench = Bench::new(3, 3);
@@ -161,11 +161,11 @@ fn a_step_past_the_warm_up_has_all_particles() {
     }
 }
 
-/// Every particle gets noise of variance 2hτ/L in every iteration, whether it is in the batch or not.
+/// Every particle receives noise of variance 2hτ/L in every iteration, whether it is in the batch or not.
 ///
-/// A point that is never in a batch gets k increments: variance 2hτk/L exactly, with L = ⌈M/|B|⌉ = 3. One
-/// that is in the batch once at iteration j is contracted by c = 1 − h(1 + w²/σ²) then: 2hτ(c²j + k − j)/L. The
-/// sample variance over n = 40,000 coordinates has relative standard error √(2/n) = 0.7 %, five of those are 3.5 %.
+/// A point that is never in a batch receives k increments: variance 2hτk/L exactly, with L = ⌈M/|B|⌉ = 3. A point
+/// that is in the batch once, at iteration j, is then contracted by c = 1 − h(1 + w²/σ²): 2hτ(c²j + k − j)/L. The
+/// sample variance over n = 40,000 coordinates has relative standard error √(2/n) = 0.7 %; five are 3.5 %.
 /// Noise that is off by a factor of two, in variance or amplitude, misses by 50 % or more.
 #[test]
 fn lazy_and_eager_noise_have_the_law_that_the_paper_states() {
@@ -201,11 +201,11 @@ fn lazy_and_eager_noise_have_the_law_that_the_paper_states() {
     }
 }
 
-/// Inner steps of the warm-up have the full noise, and noise is due from the iteration that ends it.
+/// Inner steps of the warm-up have the full noise, and noise is due from the last warm-up iteration on.
 ///
-/// In the warm-up, a point of the batch takes J inner steps: 2h'τ(1 + c² + … + c^{2(J−1)}) with c = 1 − h'(1 + w²/σ²), and
-/// nothing happens to the others. Then each cloud is doubled, and a point that is in no batch gets 2hτ/L in each of the
-/// iterations left. Tolerance as above.
+/// In the warm-up, a point of the batch takes J inner steps: 2h'τ(1 + c² + … + c^{2(J−1)}) with c = 1 − h'(1 + w²/σ²);
+/// the other points do not move. Then each cloud is doubled, and a point that is in no batch receives 2hτ/L in each of
+/// the remaining iterations. Tolerance as above.
 #[test]
 fn noise_has_its_law_in_and_after_the_warm_up() {
     let (h, warm_h, temperature) = (0.02, 0.015, 0.7);
@@ -245,15 +245,15 @@ fn noise_has_its_law_in_and_after_the_warm_up() {
         );
         let doubled = [warm[0].clone(), warm[0].clone()].concat();
         close_in_law(spread(&end[0], &doubled, 1.0), 2.0 * h * temperature);
-        assert_ne!(end[0][0], end[0][20_000], "copies go their own ways");
+        assert_ne!(end[0][0], end[0][20_000], "copies move independently");
     }
 }
 
-/// The stationary law does not depend on whether the batch size divides the number of data points.
+/// The stationary distribution does not depend on whether the batch size divides the number of data points.
 ///
-/// Drifts contract by c = 1 − h(1 + w²/σ²), and between two of them a particle gets noise of variance 2h, as every chain
-/// of Langevin steps of size h does: variance 2h/(1 − c²) right before a drift. Here c² = 0.64, of which 40 visits leave
-/// nothing. Tolerance as above; noise for L = M/|B| = 1.1 instead of 2 would give 1.8 times the variance.
+/// Drifts contract by c = 1 − h(1 + w²/σ²), and between two of them a particle receives noise of variance 2h, as in any
+/// Langevin chain with steps of size h: variance 2h/(1 − c²) right before a drift. Here c² = 0.64, and 40 visits leave
+/// nothing of the start. Tolerance as above; noise for L = M/|B| = 1.1 instead of 2 would give 1.8 times the variance.
 #[test]
 fn the_stationary_law_does_not_depend_on_ragged_epochs() {
     let h = 0.02;
@@ -274,7 +274,7 @@ fn the_stationary_law_does_not_depend_on_ragged_epochs() {
             for k in 0..steps {
                 bench.step(&mut *algorithm, k as u64, batches[k % batches.len()]);
             }
-            // Point 0 is about to be visited.
+            // The next step would visit point 0.
             let cloud = &clouds(&*algorithm, steps as u64)[0];
             let origin = vec![vec![0.0; 2]; cloud.len()];
             let contraction = 1.0 - h * (1.0 + f64::from(W * W) / (SIGMA * SIGMA));
@@ -286,8 +286,8 @@ fn the_stationary_law_does_not_depend_on_ragged_epochs() {
     }
 }
 
-/// A dump shows the particles as the run goes on from them: a visit drifts from where a dump at the same iteration has
-/// the particle, and looking changes nothing.
+/// A dump shows the path that the run takes: a visit drifts from the position that a dump at the same iteration shows,
+/// and dumping changes nothing.
 #[test]
 fn dumps_show_the_path_that_the_run_takes() {
     let (h, run) = (0.02, |looks: &[u64]| {
@@ -325,7 +325,7 @@ fn dumps_show_the_path_that_the_run_takes() {
 }
 
 /// Particles of a point outside the batch at several dumps: increments between dumps are independent, with variance
-/// 2hτ/L for each iteration between them. Tolerance of variances as above, and of a correlation five of 1/√n = 0.5 %.
+/// 2hτ/L per iteration. Tolerance of variances as above; of a correlation, five times 1/√n = 0.5 %.
 #[test]
 fn noise_between_dumps_has_its_law() {
     let (h, particles) = (0.02, 20_000);
@@ -378,6 +378,6 @@ fn spread(end: &[Vec<f64>], start: &[Vec<f64>], factor: f64) -> f64 {
 fn close_in_law(found: f64, expected: f64) {
     assert!(
         (found / expected - 1.0).abs() < 0.035,
-        "variance {found} for {expected}"
+        "variance {found}, expected {expected}"
     );
 }

@@ -1,4 +1,4 @@
-//! EBIPLA with momentum: its steps against formulas written out here, and its noise against its law.
+//! EBIPLA with momentum: its steps against formulas written out here, and its noise against its distribution.
 
 use super::*;
 use crate::algorithms::testing::{Bench, PRIOR, RATE, SIGMA, close, clouds, numbers};
@@ -33,12 +33,12 @@ fn moved(
     }
 }
 
-/// Two iterations at temperature 0, where everything starts at rest: the second one shows the velocities of the first.
+/// Two iterations at temperature 0, starting at rest: the second one shows the velocities of the first.
 ///
-/// ∇ₓφ = (x − a) + w(wx − y)/σ²; ∇_a L_e = −mean(x − a) + mean(x̂ − a); ∂_w L_d = mean((wx − y)·x)/σ², where the
-/// particles were. One of the points is in both batches, two are in one, two in none.
+/// ∇ₓφ = (x − a) + w(wx − y)/σ²; ∇_a L_e = −mean(x − a) + mean(x̂ − a); ∂_w L_d = mean((wx − y)·x)/σ², at the
+/// particles' previous positions. One of the points is in both batches, two are in one, two in none.
 #[test]
-fn iterations_without_noise_are_what_the_formulas_say() {
+fn iterations_without_noise_follow_the_formulas() {
     use Integrator::{Baoab, Exponential, Obabo};
     for integrator in [Obabo, Baoab, Exponential] {
         for parameters in [ParameterStep::Optimizer, ParameterStep::Momentum] {
@@ -114,8 +114,8 @@ fn parameters_after_one_step(temperature: f64, k: u64) -> [f64; 3] {
 
 /// From rest, one step's noise in a parameter has variance τ(2ch + 4ψ₀ − ψ₀² − 3)/c²/(MN), with MN = 8.
 ///
-/// Measured as the difference to a step without noise, 3 parameters over 1500 steps: the sample variance has relative
-/// standard error √(2/4500) = 2.1 %, five of those are 10.5 %.
+/// Measured as the difference from a step without noise, 3 parameters over 1500 steps: the sample variance has relative
+/// standard error √(2/4500) = 2.1 %; five are 10.5 %.
 #[test]
 fn noise_of_the_parameters_has_the_right_scale() {
     let (c, h, temperature) = (1.5, 0.3, 0.6);
@@ -132,5 +132,8 @@ fn noise_of_the_parameters_has_the_right_scale() {
     let psi0 = f64::exp(-c * h);
     let expected = temperature * (2.0 * c * h + 4.0 * psi0 - psi0 * psi0 - 3.0) / (c * c) / 8.0;
     let found = sum / 4500.0;
-    assert!((found / expected - 1.0).abs() < 0.105, "{found} for {expected}");
+    assert!(
+        (found / expected - 1.0).abs() < 0.105,
+        "{found}, expected {expected}"
+    );
 }

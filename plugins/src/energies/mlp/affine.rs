@@ -1,4 +1,4 @@
-//! An affine map of a tile of points: the matrix product that perceptrons spend their time in.
+//! An affine map of a tile of points: the matrix product in which perceptrons spend their time.
 
 use pulp::Simd;
 
@@ -9,26 +9,26 @@ const BLOCK: usize = 6;
 
 /// z = Wx + b for points in columns.
 ///
-/// Everything here is inlined and free of closures, so that all of it is compiled for the vector instructions of the
-/// caller: what is not would call a function for each of them.
+/// Everything here is inlined and free of closures, so that it is compiled for the vector instructions of the caller.
+/// Code that is not inlined would make a function call for each of them.
 pub struct Affine {
     inputs: usize,
     bias: Vec<f32>,
-    /// In blocks of outputs, the last of which may have fewer: `[block][input][output in block]`.
+    /// In blocks of outputs, of which the last may have fewer: `[block][input][output in block]`.
     weights: Vec<f32>,
 }
 
-/// What becomes of a block of outputs while it is in the nearest cache.
+/// What to do with a block of outputs while it is in the nearest cache.
 pub enum Then<'a, V> {
-    /// They go through the activation, whose slopes are kept.
+    /// Apply the activation and keep its slopes.
     Activate(Nonlinearity, &'a mut [V]),
-    /// They are multiplied by slopes that were kept.
+    /// Multiply by slopes kept earlier.
     Scale(&'a [V]),
     Nothing,
 }
 
 impl Affine {
-    /// `weight` is asked for each output and input.
+    /// Lays out the weights that `weight` returns for each output and input.
     pub fn new(inputs: usize, bias: Vec<f32>, weight: impl Fn(usize, usize) -> f32) -> Self {
         let outputs: Vec<_> = (0..bias.len()).collect();
         let mut weights = Vec::with_capacity(inputs * bias.len());
@@ -48,7 +48,7 @@ impl Affine {
         self.bias.len()
     }
 
-    /// From the first rows of tile `x` to the first rows of tile `z`; a row is `VECTORS` long.
+    /// Maps the first rows of tile `x` to the first rows of tile `z`; a row is `VECTORS` long.
     #[inline(always)]
     pub fn apply<S: Simd, const VECTORS: usize>(
         &self,
@@ -85,7 +85,7 @@ impl Affine {
     }
 }
 
-/// One block of outputs; the sums stay in registers through all inputs.
+/// Computes one block of outputs; the sums stay in registers across all inputs.
 #[inline(always)]
 fn multiply<S: Simd, const VECTORS: usize, const OUTPUTS: usize>(
     simd: S,

@@ -1,14 +1,14 @@
-//! Tensors that one gradient leaves to the next, since all of a chain's have the same sizes.
+//! Tensors reused from one gradient to the next, since all gradients of a chain have the same sizes.
 
 use ebipla_core::prelude::*;
 
-/// Room for a pass of so many points through the hidden layers and back.
+/// Buffers for a forward and backward pass of n points through the hidden layers.
 pub struct Buffers {
     /// Each hidden layer before its activation.
     pub before_activation: Vec<Tensor>,
-    /// What a layer is given: features on the way forth, gradients on the way back.
+    /// Input of a layer: features in the forward pass, gradients in the backward pass.
     pub given: Tensor,
-    /// Gradients before they have gone through an activation.
+    /// Gradients before the activation's derivative is applied.
     pub upstream: Tensor,
 }
 
@@ -22,7 +22,7 @@ impl Buffers {
         }
     }
 
-    /// Whether points like `x` can use it.
+    /// Whether it fits points like `x`.
     pub fn fit(&self, x: &Tensor) -> bool {
         self.given.size()[0] == x.size()[0]
             && self.given.kind() == x.kind()

@@ -8,7 +8,7 @@ use super::MlpEnergy;
 use super::tiles::{Network, Weights, instructions};
 use crate::linear_layer::LinearLayer;
 
-/// The weights laid out for tiles; `None` where they are not single-precision numbers in main memory.
+/// The weights laid out for tiles; `None` unless they are single-precision numbers in main memory.
 pub fn freeze(energy: &MlpEnergy) -> Option<Network> {
     let all = energy.hidden.iter().chain([&energy.last]);
     let weights: Option<Vec<_>> = all.map(weights_of).collect();

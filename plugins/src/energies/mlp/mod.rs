@@ -1,4 +1,4 @@
-//! A multi-layer perceptron as energy, with its gradient by hand.
+//! A multi-layer perceptron as energy, with a hand-written gradient.
 
 mod affine;
 mod buffers;
@@ -22,27 +22,27 @@ pub struct Mlp {
     /// Units in each hidden layer. [units]
     #[schemars(range(min = 1))]
     hidden: u32,
-    /// Hidden layers. [layers]
+    /// Number of hidden layers. [layers]
     #[schemars(range(min = 1))]
     layers: u32,
     /// Activation after each hidden layer.
     activation: Activation,
-    /// Slope of leaky_relu where its argument is negative. [1]
+    /// Slope of leaky_relu for negative arguments. [1]
     #[schemars(range(min = 0.0, max = 1.0), extend("only_with" = "activation=leaky_relu"))]
     slope: f64,
-    /// Adds ½‖x‖²/s² with this s to the energy; null adds nothing. [latent units]
+    /// Width s of a Gaussian tilt, which adds ½‖x‖²/s² to the energy; null adds nothing. [latent units]
     #[schemars(range(min = 1e-6))]
     tilt: Option<f64>,
-    /// What prior chains on a CPU evaluate it with.
+    /// Implementation that prior chains on a CPU use to evaluate the energy.
     engine: Engine,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Engine {
-    /// Kernels of our own, which keep a few points in the cache through all layers.
+    /// Built-in kernels, which keep a few points in the cache through all layers.
     Tiles,
-    /// libtorch, as on a GPU: the same law, slower, with other random numbers.
+    /// libtorch, as on a GPU: the same distribution, slower, with other random numbers.
     Libtorch,
 }
 
@@ -108,7 +108,7 @@ struct MlpEnergy {
     last: LinearLayer,
     /// 1/s².
     tilt: Option<Tensor>,
-    /// Kept from one gradient to the next.
+    /// Reused from one gradient to the next.
     buffers: RefCell<Option<Buffers>>,
 }
 
@@ -124,7 +124,7 @@ impl Energy for MlpEnergy {
         self.head(&features, x)
     }
 
-    /// Backpropagation written out: faster than autograd, which also records the parameters.
+    /// Hand-written backpropagation: faster than autograd, which also records the parameters.
     fn value_and_gradient(&self, x: &Tensor) -> (Tensor, Tensor) {
         let _guard = tch::no_grad_guard();
         let mut buffers = self.buffers_for(x);
@@ -163,7 +163,7 @@ impl MlpEnergy {
         })
     }
 
-    /// Leaves the last hidden layer's features in `buffers`.
+    /// Leaves the features of the last hidden layer in `buffers`.
     fn forward(&self, x: &Tensor, buffers: &mut Buffers) {
         for (i, (layer, z)) in self.hidden.iter().zip(&mut buffers.before_activation).enumerate() {
             let given = if i == 0 { x } else { &buffers.given };
@@ -172,7 +172,7 @@ impl MlpEnergy {
         }
     }
 
-    /// The last layer, and the tilt.
+    /// The last layer and the tilt.
     fn head(&self, features: &Tensor, x: &Tensor) -> Tensor {
         let energy = self.last.forward(features).squeeze_dim(1);
         match self.config.tilt {
@@ -193,7 +193,7 @@ impl MlpEnergy {
                 .nonlinearity
                 .backward_out(z, &gradient.expand_as(given), given);
             gradient = match i {
-                // The caller's to keep.
+                // Owned by the caller.
                 0 => given.matmul(&layer.weight),
                 _ => given.matmul_out(upstream, &layer.weight),
             };
@@ -237,9 +237,9 @@ mod tests {
         )
     }
 
-    /// The gradients by hand against autograd; all are f32, so a few units in the last place may differ.
+    /// Hand-written gradients against autograd; all are f32, so a few units in the last place may differ.
     #[test]
-    fn gradients_by_hand_equal_autograd() {
+    fn hand_written_gradients_equal_autograd() {
         use Activation::{Gelu, LeakyRelu, Relu, Silu};
         for activation in [Silu, Relu, LeakyRelu, Gelu] {
             for tilt in [None, Some(0.7)] {
@@ -280,8 +280,8 @@ mod tests {
         }
     }
 
-    /// Against what PyTorch itself computes; `plugins/golden/make.py` wrote the files. Sums are at most of 12·9 f32
-    /// numbers, each of which is rounded to 2⁻²⁴ of itself: 108·2⁻²⁴ = 6e-6.
+    /// Compared with PyTorch's own results; `plugins/golden/make.py` wrote the files. Sums have at most 12·9 f32 terms,
+    /// each rounded to 2⁻²⁴ of itself: 108·2⁻²⁴ = 6e-6.
     #[test]
     fn agrees_with_pytorch() {
         let golden = |file: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(file);
@@ -343,7 +343,7 @@ mod tests {
         };
         for x in [[4.0, 2.0], [1.5, 1.0], [-3.0, 0.5]] {
             let found = energy.energy(&Tensor::from_slice(&x).to_kind(Kind::Float).view([1, 2]));
-            // Each of the numbers is below 16, so that a rounding is at most 2⁻²⁰; there are a dozen.
+            // Each of the numbers is below 16, so one rounding is at most 2⁻²⁰; there are a dozen.
             assert!(
                 (found.double_value(&[0]) - expected(x)).abs() < 12.0 * 2f64.powi(-20),
                 "{x:?}"
@@ -354,7 +354,7 @@ mod tests {
     /// PyTorch's default: uniform on ±1/√inputs, so the variance is 1/(3·inputs).
     /// With n = 100·200 draws the sample variance has relative standard error √(0.8/n) ≈ 0.6 %.
     #[test]
-    fn weights_start_as_pytorch_does() {
+    fn initial_weights_follow_pytorch() {
         let energy = build(Mlp::default(), 100);
         let (name, weight) = energy.parameters().named().next().unwrap();
         assert_eq!(name, "layers.0.weight");

@@ -1,5 +1,5 @@
-//! A perceptron's value and gradient on the CPU, a tile of points at a time, so that a tile stays in the cache through
-//! all layers, forward and back.
+//! A perceptron's value and gradient on the CPU, one tile of points at a time, so that a tile stays in the cache
+//! through the forward and backward pass.
 
 use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use pulp::{Arch, Simd, WithSimd};
@@ -24,14 +24,14 @@ struct Layer {
     backward: Affine,
 }
 
-/// A layer's weights as PyTorch keeps them: `[outputs][inputs]`, row by row.
+/// A layer's weights in PyTorch's order: `[outputs][inputs]`, row by row.
 pub struct Weights {
     pub weight: Vec<f32>,
     pub bias: Vec<f32>,
 }
 
 impl Network {
-    /// `hidden` layers from first to last, then a linear one with a single output.
+    /// Lays out the `hidden` layers, first to last, then a linear one with a single output.
     pub fn new(
         inputs: usize,
         hidden: &[Weights],
@@ -51,7 +51,7 @@ impl Network {
 
     /// Values and gradients at points given row by row.
     ///
-    /// Each point's numbers are the same whatever others it is computed with.
+    /// A point's numbers do not depend on the other points in the call.
     pub fn value_and_gradient(&self, points: &[f32], values: &mut [f32], gradients: &mut [f32]) {
         Arch::new().dispatch(Pass {
             network: self,
@@ -62,14 +62,14 @@ impl Network {
     }
 }
 
-/// The instruction set that tiles are computed with on this machine.
+/// The instruction set used for tiles on this machine.
 pub fn instructions() -> &'static str {
     match Arch::new() {
         #[cfg(target_arch = "x86_64")]
         Arch::V4(_) => "AVX-512",
         #[cfg(target_arch = "x86_64")]
         Arch::V3(_) => "AVX2",
-        _ => "no vector instructions chosen",
+        _ => "no vector instructions",
     }
 }
 
@@ -88,7 +88,7 @@ impl Layer {
     }
 }
 
-/// One evaluation, compiled for each instruction set and chosen when the program runs.
+/// One evaluation, compiled for each instruction set; the program chooses one at run time.
 struct Pass<'a> {
     network: &'a Network,
     points: &'a [f32],
@@ -99,7 +99,7 @@ struct Pass<'a> {
 impl WithSimd for Pass<'_> {
     type Output = ();
 
-    /// As many vectors of points in a tile as fill the registers with the sums of a block.
+    /// Number of vectors of points in a tile: together with the sums of a block they fill the registers.
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         if S::REGISTER_COUNT >= 32 {
@@ -128,10 +128,10 @@ impl Pass<'_> {
     }
 }
 
-/// Numbers of a few points, one row per unit, one column per point; a row is `VECTORS` long.
+/// Values at a few points, one row per unit, one column per point; a row is `VECTORS` long.
 struct Tile<S: Simd, const VECTORS: usize> {
     points: Vec<S::f32s>,
-    /// What is being computed, and what it is computed from.
+    /// State of the evaluation of one tile.
     current: Vec<S::f32s>,
     next: Vec<S::f32s>,
     /// The activations' derivatives, layer by layer.
@@ -181,7 +181,7 @@ impl<S: Simd, const VECTORS: usize> Tile<S, VECTORS> {
         }
     }
 
-    /// The last layer, and the tilt.
+    /// The last layer and the tilt.
     #[inline(always)]
     fn read_values(&mut self, simd: S, network: &Network, values: &mut [f32]) {
         let mut sums = [simd.splat_f32s(network.last_bias); VECTORS];
@@ -242,7 +242,7 @@ impl<S: Simd, const VECTORS: usize> Tile<S, VECTORS> {
 mod tests {
     use super::*;
 
-    /// A little of everything: blocks and tiles that are not full.
+    /// Covers blocks and tiles that are not full.
     fn network(activation: Nonlinearity) -> Network {
         let mut seed = 1u32;
         let mut numbers = |count: usize| -> Vec<f32> {
@@ -271,7 +271,7 @@ mod tests {
         [values, gradients].concat()
     }
 
-    /// They round fused products differently, to 2⁻²⁴ of sums of at most 20 numbers below 2.
+    /// The two round fused products differently, to 2⁻²⁴ of sums of at most 20 numbers below 2.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn instruction_sets_agree() {

@@ -1,22 +1,22 @@
-//! How the weights of transposed convolutions start.
+//! How the weights of transposed convolutions are initialised.
 
 use ebipla_core::prelude::*;
 use tch::Device;
 
-/// How weights start.
+/// How weights are initialised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Initialisation {
     /// Weights and biases uniform on ±1/√(out·k²), PyTorch's default.
     Pytorch,
-    /// Weights normal with variance 2/(k²(in + out)), biases as PyTorch's default: as in Pang et al. 2020.
+    /// Weights normal with variance 2/(k²(in + out)), biases as in PyTorch's default: as in Pang et al. 2020.
     Xavier,
 }
 
 impl Initialisation {
-    /// Weight and bias of a transposed convolution from `inputs` to `outputs` channels.
+    /// Adds weight and bias of a transposed convolution from `inputs` to `outputs` channels.
     ///
-    /// PyTorch keeps its weights as `[in, out, k, k]` and takes the second dimension for the inputs.
+    /// PyTorch stores its weights as `[in, out, k, k]` and takes the second dimension as the inputs.
     pub fn draw(
         self,
         [inputs, outputs]: [i64; 2],
@@ -60,10 +60,10 @@ mod tests {
         tensor.abs().max().double_value(&[])
     }
 
-    /// ±1/√(32·16) = ±0.0442, whose standard deviation is 1/√3 of it. Of n = 24,576 uniform numbers the standard
+    /// ±1/√(32·16) = ±0.0442, with a standard deviation of 1/√3 of that. For n = 24,576 uniform numbers the standard
     /// deviation has relative standard error √(0.2/n) = 0.29 %, and the largest is within 1/n of the bound on average.
     #[test]
-    fn weights_start_as_pytorch_does() {
+    fn initial_weights_follow_pytorch() {
         let [weight, _] = drawn(Initialisation::Pytorch);
         assert_eq!(weight.size(), [48, 32, 4, 4]);
         let bound = 1.0 / 512f64.sqrt();
@@ -71,19 +71,19 @@ mod tests {
         assert!(largest(&weight) <= bound && largest(&weight) > 0.999 * bound);
     }
 
-    /// √(2/(16·80)) = 0.0395; of n normal numbers the standard deviation has relative standard error √(0.5/n) = 0.45 %.
-    /// Uniform numbers of that standard deviation end at √3 = 1.73 times it; normal ones do not.
+    /// √(2/(16·80)) = 0.0395; for n normal numbers the standard deviation has relative standard error √(0.5/n) = 0.45
+    /// %. Uniform numbers of that standard deviation end at √3 = 1.73 times it; normal ones do not.
     #[test]
-    fn weights_start_as_in_pang_et_al() {
+    fn initial_weights_follow_pang_et_al() {
         let [weight, _] = drawn(Initialisation::Xavier);
         let expected = (2.0 / (16.0 * 80.0f64)).sqrt();
         assert!((std(&weight) / expected - 1.0).abs() < 0.0225);
         assert!(largest(&weight) > 3.0 * expected);
     }
 
-    /// 32 numbers uniform on ±b: none is beyond, and that all are below b/2 has probability 2⁻³².
+    /// 32 numbers uniform on ±b: none exceeds b, and all are below b/2 with probability 2⁻³².
     #[test]
-    fn biases_start_as_pytorch_does() {
+    fn initial_biases_follow_pytorch() {
         for initialisation in [Initialisation::Pytorch, Initialisation::Xavier] {
             let [_, bias] = drawn(initialisation);
             assert_eq!(bias.size(), [32]);

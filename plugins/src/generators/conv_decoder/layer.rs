@@ -1,25 +1,25 @@
-//! A layer of a convolutional decoder, the images that a list of them makes, and a list that makes given ones.
+//! A layer of a convolutional decoder, the image shape that a list of layers produces, and layers for a given shape.
 
 use std::fmt;
 
 use ebipla_core::prelude::*;
 
-/// A transposed convolution. Without kernel, stride and padding it doubles the side of its images.
+/// A transposed convolution. By default (without kernel, stride and padding) it doubles the side of its images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConvLayer {
-    /// Channels that it makes. [channels]
+    /// Output channels. [channels]
     #[schemars(range(min = 1, max = 65536))]
     pub channels: u32,
     /// Side of the kernel. [pixels]
     #[serde(default = "doubling::kernel")]
     #[schemars(range(min = 1, max = 1024))]
     pub kernel: u32,
-    /// Distance between the places where neighbouring pixels put the kernel. [pixels]
+    /// Distance between the kernel positions of neighbouring pixels. [pixels]
     #[serde(default = "doubling::stride")]
     #[schemars(range(min = 1, max = 1024))]
     pub stride: u32,
-    /// What is cut off the result on each side. [pixels]
+    /// Pixels cropped from each side of the result. [pixels]
     #[serde(default = "doubling::padding")]
     #[schemars(range(max = 1024))]
     pub padding: u32,
@@ -38,7 +38,7 @@ mod doubling {
 }
 
 impl ConvLayer {
-    /// Makes images of `side` from single pixels, as latents are.
+    /// Makes images of `side` from single pixels, such as latents.
     pub fn opening(channels: u32, side: u32) -> Self {
         Self {
             channels,
@@ -58,7 +58,7 @@ impl ConvLayer {
         }
     }
 
-    /// Leaves the side of its images as it is.
+    /// Keeps the side of its images.
     pub fn keeping(channels: u32) -> Self {
         Self {
             channels,
@@ -91,8 +91,8 @@ impl fmt::Display for ConvLayer {
     }
 }
 
-/// Multiplications that `layers` take for a latent of so many dimensions: each pixel puts a kernel for each pair of
-/// channels.
+/// Number of multiplications that `layers` perform for a latent of `latent_dim` dimensions: each pixel places a kernel
+/// for each pair of channels.
 pub fn multiplications(latent_dim: u32, layers: &[ConvLayer]) -> u64 {
     let (mut channels, mut side, mut sum) = (u64::from(latent_dim), 1, 0);
     for layer in layers {
@@ -104,7 +104,7 @@ pub fn multiplications(latent_dim: u32, layers: &[ConvLayer]) -> u64 {
     sum
 }
 
-/// Channels, height and width of the images that `layers` make of a latent, or what is wrong with the layers.
+/// Channels, height and width of the images that `layers` make from a latent, or what is wrong with the layers.
 pub fn image_shape(layers: &[ConvLayer]) -> Result<[i64; 3], String> {
     let Some(last) = layers.last() else {
         return Err("found no layers, expected at least one".into());
@@ -119,7 +119,7 @@ pub fn image_shape(layers: &[ConvLayer]) -> Result<[i64; 3], String> {
                  (before − 1)·stride − 2·padding + kernel, which must be at least 1"
             ));
         }
-        // Far beyond any image, and far below where the side would overflow.
+        // Far beyond any image, and far below an overflow of the side.
         if side > 1 << 20 {
             return Err(format!(
                 "layer {i} makes images of side {side}, which is too large"
@@ -129,7 +129,7 @@ pub fn image_shape(layers: &[ConvLayer]) -> Result<[i64; 3], String> {
     Ok([i64::from(last.channels), side, side])
 }
 
-/// Layers that make square images of this shape, in the words of a recipe; `None` where there are none.
+/// Layers that make square images of this shape, in recipe syntax; `None` if there are none.
 pub fn fitting(shape: &[i64]) -> Option<String> {
     let [channels, height, width] = *shape else {
         return None;
@@ -175,11 +175,11 @@ mod tests {
             stride: 3,
             padding: 2,
         };
-        // Three pixels put kernels at 0, 3 and 6: 11 pixels, less 2 on each side.
+        // Three pixels place kernels at 0, 3 and 6: 11 pixels, minus 2 on each side.
         assert_eq!(image_shape(&[ConvLayer::opening(8, 3), strided]), Ok([2, 7, 7]));
     }
 
-    /// By hand: 10 latents put 8 kernels of 7 × 7, then each of 49 pixels with 8 channels 4 kernels of 4 × 4.
+    /// By hand: 10 latents place 8 kernels of 7 × 7, then each of 49 pixels with 8 channels 4 kernels of 4 × 4.
     #[test]
     fn multiplications_by_hand() {
         let layers = [ConvLayer::opening(8, 7), ConvLayer::doubling(4)];
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_that_leave_nothing_are_named() {
+    fn layers_that_leave_no_pixels_are_refused() {
         let nothing = image_shape(&[ConvLayer::opening(8, 2), ConvLayer::keeping(8), {
             ConvLayer {
                 channels: 1,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_said() {
+    fn suggests_layers_that_fit() {
         assert_eq!(
             fitting(&[1, 28, 28]).as_deref(),
             Some("[{channels: 128, kernel: 7, stride: 1, padding: 0}, {channels: 64}, {channels: 1}]")

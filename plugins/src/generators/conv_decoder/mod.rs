@@ -1,4 +1,4 @@
-//! A decoder of transposed convolutions whose layers the recipe lists, and those that papers have used by name.
+//! A decoder of transposed convolutions whose layers the recipe lists, and the named presets from papers.
 
 mod initialisation;
 mod layer;
@@ -12,25 +12,25 @@ use self::layer::{ConvLayer, image_shape};
 use self::network::{Blueprint, MemoryLayout, Precision};
 use crate::activation::{Activation, SLOPE};
 
-/// Transposed convolutions, an activation after each but the last, and tanh at the end: for images in [−1, 1].
+/// Transposed convolutions with an activation after each but the last, and tanh at the end: for images in [−1, 1].
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConvDecoder {
     /// Dimension of the latent space. [dimensions]
     #[schemars(range(min = 1))]
     latent_dim: u32,
-    /// The layers from the latent, an image of one pixel, to the data.
+    /// The layers, from the latent (an image of one pixel) to the data.
     layers: Vec<ConvLayer>,
-    /// Activation after each layer but the last.
+    /// Activation after each layer except the last.
     activation: Activation,
-    /// Slope of leaky_relu where its argument is negative. [1]
+    /// Slope of leaky_relu for negative arguments. [1]
     #[schemars(range(min = 0.0, max = 1.0), extend("only_with" = "activation=leaky_relu"))]
     slope: f64,
-    /// How weights start.
+    /// Initialisation of the weights.
     initialisation: Initialisation,
-    /// In which order the numbers of images lie in memory; changes results by rounding only.
+    /// Order of an image's numbers in memory; changes results by rounding only.
     memory_layout: MemoryLayout,
-    /// What the network computes with.
+    /// Precision of the network's arithmetic.
     precision: Precision,
 }
 

@@ -1,4 +1,4 @@
-//! The network that a list of transposed convolutions makes.
+//! The network that a list of transposed convolutions describes.
 
 use anyhow::{Context, bail, ensure};
 use ebipla_core::prelude::*;
@@ -8,27 +8,27 @@ use super::initialisation::Initialisation;
 use super::layer::{ConvLayer, fitting, image_shape, multiplications};
 use crate::activation::Nonlinearity;
 
-/// In which order the numbers of images lie in memory.
+/// Order of an image's numbers in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryLayout {
-    /// One channel after the other.
+    /// One channel after another.
     ChannelsFirst,
     /// All channels of a pixel together.
     ChannelsLast,
 }
 
-/// What the network computes with. Its parameters are f32 in any case, and so are its images.
+/// Precision of the network's arithmetic. Its parameters and images are f32 in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
     /// Single precision.
     F32,
-    /// Convolutions and activations in bfloat16: faster on GPUs that have it, slower on most CPUs.
+    /// Convolutions and activations in bfloat16: faster on GPUs that support it, slower on most CPUs.
     Bf16,
 }
 
-/// All that it takes to build the network.
+/// Everything needed to build the network.
 #[derive(Clone, Debug)]
 pub struct Blueprint {
     pub latent_dim: u32,
@@ -40,7 +40,7 @@ pub struct Blueprint {
 }
 
 impl Blueprint {
-    /// Builds it for the data of `scope`, whose shape it must make.
+    /// Builds the network for the data of `scope`, whose shape its images must have.
     pub fn build(self, scope: &mut Scope) -> anyhow::Result<Box<dyn Generator>> {
         fits(&self.layers, &scope.data.shape)?;
         scope.require_parameters(self.parameters())?;
@@ -53,7 +53,7 @@ impl Blueprint {
             let drawn = self
                 .initialisation
                 .draw(channels, layer.kernel.into(), &mut draws, scope.device);
-            // Where it stands in an nn.Sequential, in which an activation follows each convolution.
+            // Its index in an nn.Sequential in which an activation follows each convolution.
             let place = 2 * i;
             let [weight, bias] = drawn;
             tensors.push([
@@ -71,7 +71,7 @@ impl Blueprint {
 }
 
 impl Blueprint {
-    /// How many parameters the network has.
+    /// Number of parameters of the network.
     fn parameters(&self) -> u128 {
         let mut inputs = u128::from(self.latent_dim);
         let count = self.layers.iter().map(|layer| {
@@ -84,7 +84,7 @@ impl Blueprint {
     }
 }
 
-/// Whether `layers` make images of the data's shape.
+/// Checks that `layers` make images of the data's shape.
 fn fits(layers: &[ConvLayer], data: &[i64]) -> anyhow::Result<()> {
     ensure!(
         data.len() == 3,
@@ -143,7 +143,8 @@ impl Generator for Network {
                 1,
                 [1, 1],
             );
-            // Apart from the convolution, since oneDNN takes its gradient there by a slow reference implementation.
+            // Separate from the convolution, since oneDNN would compute its gradient there by a slow reference
+            // implementation.
             images += bias.to_kind(kind).view([-1, 1, 1]);
         }
         images.to_kind(Kind::Float).tanh()
@@ -157,7 +158,7 @@ impl Generator for Network {
     }
 }
 
-/// The same tensor with its channels together; the images that a convolution makes with it follow.
+/// The same tensor with the channels of a pixel together; convolutions keep the layout of their input.
 fn channels_last(weight: &Tensor) -> Tensor {
     weight.permute([0, 2, 3, 1]).contiguous().permute([0, 3, 1, 2])
 }

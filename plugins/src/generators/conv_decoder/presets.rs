@@ -1,4 +1,4 @@
-//! The generators that papers have used, by name: the same network with fixed layers.
+//! The generators used in papers, by name: the same network with fixed layers.
 
 use ebipla_core::prelude::*;
 
@@ -23,22 +23,22 @@ macro_rules! preset {
         #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct $Type {
-            /// What all numbers of channels are multiples of, but for those of the data. [channels]
+            /// Base number of channels: every layer but the last has a multiple of it. [channels]
             #[schemars(range(min = 1, max = 4096))]
             width: u32,
             /// Dimension of the latent space. [dimensions]
             #[schemars(range(min = 1))]
             latent_dim: u32,
-            /// Activation after each layer but the last.
+            /// Activation after each layer except the last.
             activation: Activation,
-            /// Slope of leaky_relu where its argument is negative. [1]
+            /// Slope of leaky_relu for negative arguments. [1]
             #[schemars(range(min = 0.0, max = 1.0), extend("only_with" = "activation=leaky_relu"))]
             slope: f64,
-            /// How weights start.
+            /// Initialisation of the weights.
             initialisation: Initialisation,
-            /// In which order the numbers of images lie in memory; changes results by rounding only.
+            /// Order of an image's numbers in memory; changes results by rounding only.
             memory_layout: MemoryLayout,
-            /// What the network computes with.
+            /// Precision of the network's arithmetic.
             precision: Precision,
         }
 
@@ -77,7 +77,7 @@ macro_rules! preset {
     };
 }
 
-/// What the data are.
+/// The shape of the data.
 struct Images {
     channels: u32,
     side: u32,
@@ -97,7 +97,7 @@ impl Images {
     }
 }
 
-/// An opening to 4 × 4 pixels, then doublings to these multiples of the width, and one to the data.
+/// Opens to 4 × 4 pixels, then doubles to these multiples of the width, and once more to the data.
 fn doublings(width: u32, multiples: &[u32], images: &Images) -> Vec<ConvLayer> {
     let mut layers: Vec<_> = multiples
         .iter()
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_numbers_of_parameters() {
+    fn parameter_counts_match_the_published_ones() {
         has_parameters::<SvhnGenerator>(32, 100, 3_447_683);
         has_parameters::<Celeba64Generator>(64, 100, 12_656_515);
         has_parameters::<Cifar10Generator>(32, 128, 18_883_075);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn small_images_of_any_kind() {
+    fn makes_small_images_of_any_shape() {
         for shape in [[1, 28, 28], [3, 32, 32], [1, 16, 16]] {
             let generator = build(SmallGenerator::default(), &shape).unwrap();
             let x = Random::new(2).stream("x", 0).normal(&[2, 32], Device::Cpu);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_do_not_fit_are_refused_with_what_would() {
+    fn refuses_data_that_do_not_fit_and_suggests_layers() {
         let refused = |shape: &[i64]| build(SvhnGenerator::default(), shape).err().unwrap().to_string();
         let message = refused(&[1, 28, 28]);
         for part in [

@@ -1,4 +1,4 @@
-//! Against what PyTorch itself computes; `plugins/golden/make.py` wrote the files.
+//! Compares the decoder with PyTorch's own results; `plugins/golden/make.py` wrote the files.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ fn loaded(config: ConvDecoder) -> Box<dyn Generator> {
     generator
 }
 
-/// Output, and the gradients of the squared error with respect to x and every parameter, under their golden names.
+/// The output and the gradients of the squared error with respect to x and every parameter, under their golden names.
 fn computed(generator: &dyn Generator, x: &Tensor, y: &Tensor) -> Vec<(String, Tensor)> {
     let x = gradient::leaf(x);
     let output = generator.generate(&x);
@@ -58,13 +58,13 @@ fn computed(generator: &dyn Generator, x: &Tensor, y: &Tensor) -> Vec<(String, T
         .collect()
 }
 
-/// The largest difference, in units of the largest expected number.
+/// The largest difference, relative to the largest expected number.
 fn relative_error(found: &Tensor, expected: &Tensor) -> f64 {
     let largest = |tensor: &Tensor| tensor.abs().max().double_value(&[]);
     largest(&(found - expected)) / largest(expected)
 }
 
-/// The largest relative error of the output and of all gradients.
+/// The largest relative error of the output and all gradients.
 fn golden_error(config: ConvDecoder, activation: &str) -> f64 {
     let expected: HashMap<_, _> = Tensor::read_safetensors(golden("conv_decoder.safetensors"))
         .unwrap()
@@ -93,8 +93,8 @@ const ACTIVATIONS: [(Activation, &str); 4] = [
 ];
 
 /// A sum of n f32 numbers is off by at most n·2⁻²⁴ of the sum of their absolute values. The longest sums here are the
-/// biases' gradients, over 3·256 pixels, so that four layers and back stay well below 8·768·2⁻²⁴ = 4e-4; roundings
-/// are random and mostly cancel, which makes it about √768 instead of 768: 1e-5.
+/// biases' gradients, over 3·256 pixels, so the forward and backward pass through four layers stays well below
+/// 8·768·2⁻²⁴ = 4e-4; roundings are random and mostly cancel, which makes it about √768 instead of 768: 1e-5.
 #[test]
 fn agrees_with_pytorch() {
     for (activation, name) in ACTIVATIONS {
@@ -110,9 +110,9 @@ fn agrees_with_pytorch() {
     }
 }
 
-/// bfloat16 has 8 bits: a rounding is off by up to 2⁻⁹ = 0.2 %, and each of four layers rounds weights, products and
-/// activations, forward and back. Only where activations are smooth: a kink turns a rounding of z into a jump of its
-/// slope. An error below 1e-4 would mean that nothing was rounded at all.
+/// bfloat16 has 8 bits: one rounding is off by up to 2⁻⁹ = 0.2 %, and each of four layers rounds weights, products and
+/// activations in the forward and backward pass. Smooth activations only: a kink turns a rounding of z into a jump of
+/// its slope. An error below 1e-4 would mean that nothing was rounded at all.
 #[test]
 fn half_precision_agrees_to_its_precision() {
     for (activation, name) in [(Activation::Gelu, "gelu"), (Activation::Silu, "silu")] {
@@ -126,7 +126,7 @@ fn half_precision_agrees_to_its_precision() {
     }
 }
 
-/// 0.01, PyTorch's own default, is not 0.2.
+/// PyTorch's default of 0.01 gives other images than 0.2.
 #[test]
 fn another_slope_gives_other_images() {
     let x = Random::new(3).stream("x", 0).normal(&[4, 5], Device::Cpu);

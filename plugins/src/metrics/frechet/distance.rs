@@ -7,10 +7,10 @@ use tch::Kind;
 
 use super::moments::Moments;
 
-/// The squared distance, which is what everybody calls the Fréchet distance.
+/// The squared distance, commonly called the Fréchet distance.
 ///
-/// Σ₁Σ₂ has the eigenvalues of Σ₁^½ Σ₂ Σ₁^½, which is symmetric: the trace of its root is the sum of their roots. That
-/// is what `sqrtm` gives, without its trouble where covariances are singular.
+/// Σ₁Σ₂ has the eigenvalues of Σ₁^½ Σ₂ Σ₁^½, which is symmetric: the trace of its root is the sum of their roots. This
+/// equals `sqrtm`'s result, without its problems for singular covariances.
 pub fn squared_distance(one: &Moments, other: &Moments) -> anyhow::Result<f64> {
     let _guard = tch::no_grad_guard();
     let root = square_root(&one.covariance)?;
@@ -20,14 +20,14 @@ pub fn squared_distance(one: &Moments, other: &Moments) -> anyhow::Result<f64> {
     let eigenvalues = product
         .f_linalg_eigvalsh("L")
         .context("eigenvalues of a product of covariances")?;
-    // Zeros come out as tiny numbers of either sign.
+    // Zero eigenvalues come out as tiny numbers of either sign.
     let cross = eigenvalues.clamp_min(0.0).sqrt().sum(Kind::Double);
     let means = (&one.mean - &other.mean).square().sum(Kind::Double);
     let squared = means + one.covariance.trace() + other.covariance.trace() - cross * 2.0;
     Ok(squared.double_value(&[]))
 }
 
-/// The symmetric root of a symmetric matrix without negative eigenvalues.
+/// The symmetric square root of a symmetric matrix without negative eigenvalues.
 fn square_root(matrix: &Tensor) -> anyhow::Result<Tensor> {
     let (values, vectors) = matrix.f_linalg_eigh("L").context("eigenvalues of a covariance")?;
     Ok((&vectors * values.clamp_min(0.0).sqrt()).matmul(&vectors.transpose(0, 1)))
@@ -60,13 +60,13 @@ mod tests {
     fn assert_near(found: f64, expected: f64) {
         assert!(
             (found - expected).abs() < 1e-12 * (1.0 + expected.abs()),
-            "{found} for {expected}"
+            "{found}, expected {expected}"
         );
     }
 
     /// For diagonal covariances it is ‖μ₁ − μ₂‖² + Σ(σ₁ − σ₂)²: 9 + 16 and 1 + 4 + 0. One variance is 0.
     #[test]
-    fn diagonal_covariances_as_in_closed_form() {
+    fn diagonal_covariances_match_the_closed_form() {
         let one = gaussian(&[1.0, 2.0, 3.0], &diagonal(&[1.0, 4.0, 0.0]));
         let other = gaussian(&[4.0, -2.0, 3.0], &diagonal(&[4.0, 16.0, 0.0]));
         assert_near(squared_distance(&one, &other).unwrap(), 30.0);
@@ -75,7 +75,7 @@ mod tests {
 
     /// Covariances with the same axes commute; turning both changes nothing.
     #[test]
-    fn commuting_covariances_as_in_closed_form() {
+    fn commuting_covariances_match_the_closed_form() {
         let turned = |variances: &[f64]| {
             let axes = rotation(0.7);
             axes.matmul(&diagonal(variances)).matmul(&axes.transpose(0, 1))
@@ -85,10 +85,10 @@ mod tests {
         assert_near(squared_distance(&one, &other).unwrap(), 9.0 + 1.0 + 4.0);
     }
 
-    /// In the plane, tr(AB)^½ = √(tr AB + 2√(det A det B)) by Cayley and Hamilton. Here A and B do not commute, and the
-    /// distance is the same both ways.
+    /// In the plane, tr(AB)^½ = √(tr AB + 2√(det A det B)) by the Cayley–Hamilton theorem. Here A and B do not commute,
+    /// and the distance is symmetric.
     #[test]
-    fn covariances_that_do_not_commute_as_in_closed_form() {
+    fn noncommuting_covariances_match_the_closed_form() {
         let a = Tensor::from_slice(&[2.0, 1.0, 1.0, 3.0]).view([2, 2]);
         let b = Tensor::from_slice(&[5.0, -2.0, -2.0, 1.0]).view([2, 2]);
         // tr AB = 10 − 2 − 2 + 3 = 9, det A = 5, det B = 1.

@@ -1,4 +1,4 @@
-//! Fréchet distances between the features of a model's samples and of training images, FID among them.
+//! Fréchet distances between the features of a model's samples and those of training images, including FID.
 
 mod distance;
 mod moments;
@@ -19,22 +19,22 @@ use super::image_features::{
 use distance::squared_distance;
 use moments::{Moments, Sums};
 
-/// Of `pt_inception-2015-12-05-6726825d.pth`: no other file makes a Fréchet distance a FID.
+/// SHA-256 of `pt_inception-2015-12-05-6726825d.pth`: only with this file is a Fréchet distance a FID.
 const GENUINE: &str = "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2";
 
-/// What the three metrics have in common.
+/// Options that the three metrics share.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Comparison {
-    /// File with the network's weights; null takes the one that EBIPLA_INCEPTION or EBIPLA_VGG16 names.
+    /// File with the network's weights; null uses the path in EBIPLA_INCEPTION or EBIPLA_VGG16.
     weights: Option<String>,
-    /// Samples of the model, without decoder noise; the papers take 50,000. [images]
+    /// Samples drawn from the model, without decoder noise; papers use 50,000. [images]
     #[schemars(range(min = 2))]
     samples: u32,
-    /// Training images to compare with, evenly spread over the set; null takes all of them. [images]
+    /// Training images to compare with, evenly spread over the set; null uses all. [images]
     #[schemars(range(min = 2))]
     reference: Option<u32>,
-    /// Images that go through the network at a time. [images]
+    /// Images that the network processes at a time. [images]
     #[schemars(range(min = 1, max = 512))]
     batch: u32,
 }
@@ -50,20 +50,20 @@ impl Default for Comparison {
     }
 }
 
-/// Fréchet Inception distance (FID) between samples of the model and training images, by the pipeline of pytorch-fid.
+/// Fréchet Inception distance (FID) between samples of the model and training images, computed as in pytorch-fid.
 ///
-/// It runs only with the genuine weights, pt_inception-2015-12-05-6726825d.pth. Images are rounded to 8 bits, as in
-/// files; grey ones get three equal channels.
+/// Requires the genuine weights, pt_inception-2015-12-05-6726825d.pth. Images are rounded to 8 bits, as in files; grey
+/// ones get three equal channels.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Fid(Comparison);
 
-/// The pipeline of FID with any weights for its network: not a FID, and not to be compared with one.
+/// The FID pipeline with any weights for its network: not a FID, and not comparable with one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct FrechetInception(Comparison);
 
-/// Fréchet distance between VGG-16 features of samples and training images: cheap, for comparing our own runs.
+/// Fréchet distance between VGG-16 features of samples and training images: cheap, for comparing runs with each other.
 ///
 /// The features are the means of relu5_3 over all positions, at the image's own size.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -82,7 +82,7 @@ impl Plugin for Fid {
         ensure!(
             weights.sha256 == GENUINE,
             "{} is not pt_inception-2015-12-05-6726825d.pth (its SHA-256 is {}, expected {GENUINE}): a distance with \
-             other weights is no FID; the metric `frechet_inception` computes it under its own name",
+             other weights is not a FID; the metric `frechet_inception` computes it under its own name",
             weights.path.display(),
             weights.sha256
         );
@@ -122,16 +122,16 @@ impl Plugin for FrechetVgg16 {
     }
 }
 
-/// A Fréchet distance under one of its names.
+/// A Fréchet distance, known under one of its names.
 struct Frechet {
     name: &'static str,
     options: Comparison,
     network: Box<dyn Network>,
-    /// Name and hash of the file of weights.
+    /// Name and hash of the weights file.
     weights: [String; 2],
-    /// Moments of the training images, once they are known.
+    /// Moments of the training images, once computed.
     reference: OnceCell<Moments>,
-    /// Where they are kept for other runs.
+    /// Folder where they are cached for other runs.
     cache: PathBuf,
 }
 
@@ -159,12 +159,12 @@ impl Frechet {
         }
     }
 
-    /// The moments of the training images, from the cache if they are there.
+    /// The moments of the training images, from the cache if possible.
     fn reference(&self, subject: &Subject, selection: Selection) -> anyhow::Result<&Moments> {
         if let Some(known) = self.reference.get() {
             return Ok(known);
         }
-        // What is only tried out leaves nothing behind.
+        // A trial run leaves no files behind.
         let moments = if subject.quick {
             self.moments_of_data(subject, selection)?
         } else {
@@ -179,19 +179,19 @@ impl Frechet {
         match reference::read(&path, self.network.dim()) {
             Ok(Some(moments)) => return Ok(moments),
             Ok(None) => {}
-            Err(error) => tracing::warn!("{} is not used: {error:#}", path.display()),
+            Err(error) => tracing::warn!("ignoring {}: {error:#}", path.display()),
         }
         let moments = self.moments_of_data(subject, selection)?;
         if let Err(error) = reference::write(&path, &moments) {
             tracing::warn!(
-                "{} was not written, next time the training images are looked at again: {error:#}",
+                "cannot write {}, so the next run computes the moments of the training images again: {error:#}",
                 path.display()
             );
         }
         Ok(moments)
     }
 
-    /// A hash of all that the moments depend on: the images themselves, what is done to them, and the weights.
+    /// A hash of everything that the moments depend on: the images, their preprocessing, and the weights.
     fn key(&self, subject: &Subject, selection: Selection) -> anyhow::Result<String> {
         let mut hash = Sha256::new();
         hash.update(format!(
@@ -228,7 +228,7 @@ impl Metric for Frechet {
         let fewer = samples.min(selection.count());
         if fewer < self.network.dim() && !subject.quick {
             tracing::warn!(
-                "{}: {fewer} images do not fill a covariance of {} features; the number is biased, and comparable only \
+                "{}: {fewer} images are too few to estimate a covariance of {} features; the distance is biased, and comparable only \
                  at the same counts",
                 self.name,
                 self.network.dim()

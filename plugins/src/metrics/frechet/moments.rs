@@ -1,4 +1,4 @@
-//! Mean and covariance of features that come in batches, so that memory does not grow with their number.
+//! Mean and covariance of features that arrive in batches, in memory that does not grow with their number.
 
 use ebipla_core::prelude::*;
 use tch::{Device, Kind};
@@ -7,7 +7,7 @@ use tch::{Device, Kind};
 #[derive(Debug)]
 pub struct Moments {
     pub mean: Tensor,
-    /// Unbiased, as `np.cov` has it.
+    /// Unbiased, as in `np.cov`.
     pub covariance: Tensor,
 }
 
@@ -37,8 +37,8 @@ impl Sums {
         self.products += features.transpose(0, 1).matmul(&features);
     }
 
-    /// The moments of at least two feature vectors. A double has digits to spare for Σxxᵀ − nμμᵀ: features are of the
-    /// size of their deviations.
+    /// The moments of at least two feature vectors. Double precision suffices for Σxxᵀ − nμμᵀ: features are of the same
+    /// size as their deviations.
     pub fn moments(&self) -> Moments {
         let n = self.count as f64;
         let mean = &self.features / n;
@@ -53,7 +53,7 @@ mod tests {
 
     /// Worked out by hand: the mean of (1, 2), (3, 6), (5, 1) is (3, 3), the deviations are (−2, −1), (0, 3), (2, −2).
     #[test]
-    fn batches_of_any_size_give_the_same() {
+    fn moments_do_not_depend_on_the_batch_size() {
         let all = Tensor::from_slice(&[1f32, 2.0, 3.0, 6.0, 5.0, 1.0]).view([3, 2]);
         for batch in [1, 2, 3] {
             let mut sums = Sums::new(2);

@@ -1,4 +1,4 @@
-//! Keeps the moments of training images on the disk, since they take long and do not depend on the model.
+//! Caches the moments of training images on disk, since they take long to compute and do not depend on the model.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::moments::Moments;
 
-/// Reads what [`write`] wrote, if it is there and whole.
+/// Reads the file that [`write`] wrote, if it exists and is complete.
 pub fn read(path: &Path, dim: i64) -> anyhow::Result<Option<Moments>> {
     if !path.exists() {
         return Ok(None);
@@ -32,7 +32,7 @@ pub fn read(path: &Path, dim: i64) -> anyhow::Result<Option<Moments>> {
     }))
 }
 
-/// Writes moments; several processes may do so at a time.
+/// Writes moments; several processes may call it concurrently.
 pub fn write(path: &Path, moments: &Moments) -> anyhow::Result<()> {
     let folder = path.parent().context("no folder")?;
     std::fs::create_dir_all(folder)?;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_come_back_and_damage_is_noticed() {
+    fn moments_survive_a_round_trip_and_damage_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/key.safetensors");
         assert!(read(&path, 2).unwrap().is_none());

@@ -1,4 +1,4 @@
-//! What pytorch-fid computes, and what the metrics do around it.
+//! Compares the metrics with pytorch-fid, and checks caching, facts and refusals.
 #![allow(clippy::unwrap_used)]
 
 use std::cell::Cell;
@@ -28,13 +28,13 @@ fn network(architecture: Architecture, weights: &Path) -> Box<dyn Network> {
     architecture.network(&weights, Device::Cpu, &[3, 32, 32]).unwrap()
 }
 
-/// The largest difference, in units of the largest value.
+/// The largest difference, relative to the largest value.
 fn relative_error(found: &Tensor, expected: &Tensor) -> f64 {
     let difference = (found - expected).abs().max() / expected.abs().max();
     difference.double_value(&[])
 }
 
-/// The array `X` of a MAT file (version 5, 32 × 32 × 3 × n, columns first), the first `count` images of it.
+/// The first `count` images in array `X` of a MAT file (version 5, 32 × 32 × 3 × n, columns first).
 fn svhn(path: &Path, count: i64) -> Tensor {
     let bytes = fs::read(path).unwrap();
     let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
@@ -51,7 +51,7 @@ fn svhn(path: &Path, count: i64) -> Tensor {
         } else {
             array.extend([&bytes[..8], element].concat());
         }
-        // Its tag, flags, 4 dimensions, and a name of one letter take 56 bytes; then comes the tag of the numbers.
+        // Its tag, flags, 4 dimensions, and a one-letter name take 56 bytes; then follows the tag of the numbers.
         if array[48..52] == [1, 0, 1, 0] && array[52] == b'X' {
             let numbers = &array[64..64 + count as usize * 3072];
             let images = Tensor::from_slice(numbers).view([count, 3, 32, 32]);
@@ -60,14 +60,14 @@ fn svhn(path: &Path, count: i64) -> Tensor {
     }
 }
 
-/// The images of a binary batch, each behind its label.
+/// The images of a binary batch, each preceded by its label.
 fn cifar(path: &Path, count: i64) -> Tensor {
     let bytes = fs::read(path).unwrap();
     let records = Tensor::from_slice(&bytes[..count as usize * 3073]).view([count, 3073]);
     records.narrow(1, 1, 3072).reshape([count, 3, 32, 32])
 }
 
-/// In small batches, which the caches of a processor hold.
+/// In small batches, which fit into a processor's caches.
 fn features(network: &dyn Network, images: &Tensor) -> Tensor {
     let batches: Vec<_> = images
         .split(10, 0)
@@ -83,7 +83,7 @@ fn moments(features: &Tensor) -> Moments {
     sums.moments()
 }
 
-/// Features and both distances, as pytorch-fid itself computes them with these weights.
+/// Features and both distances, as computed by pytorch-fid itself with these weights.
 #[test]
 fn agrees_with_pytorch_fid() {
     let [Some(weights), Some(golden), Some(svhn_file), Some(cifar_file)] = [
@@ -120,14 +120,14 @@ fn agrees_with_pytorch_fid() {
         let found = squared_distance(&first, &moments(&features)).unwrap();
         assert!(
             (found / expected - 1.0).abs() < 1e-3,
-            "{name}: {found} for {expected}"
+            "{name}: {found}, expected {expected}"
         );
     }
 }
 
-/// The golden features come from weights in f32: those in f16 are off by 0.9e-3, in PyTorch as here.
+/// The golden features were computed with f32 weights: f16 weights are off by 0.9e-3, in PyTorch as well as here.
 #[test]
-fn agrees_with_vgg16_of_pytorch() {
+fn agrees_with_pytorchs_vgg16() {
     let [Some(weights), Some(golden)] = [VGG16, "data/weights/golden_vgg16.safetensors"].map(shared) else {
         return;
     };
@@ -138,7 +138,7 @@ fn agrees_with_vgg16_of_pytorch() {
     assert!(error < 1e-3, "{error}");
 }
 
-/// Three features, the mean of each channel, and how many images it has seen.
+/// Three features, the mean of each channel; counts the images that it has seen.
 #[derive(Default)]
 struct MeanColour(Rc<Cell<i64>>);
 
@@ -158,7 +158,7 @@ impl Network for MeanColour {
     }
 }
 
-/// A latent of three numbers becomes an image of one colour. There is nothing to train, and the prior is N(0, I).
+/// A latent of three numbers becomes an image of one colour. There are no parameters, and the prior is N(0, I).
 struct Plain {
     parameters: Parameters,
     scale: f64,
@@ -229,10 +229,10 @@ impl Dataset for Given {
     }
 }
 
-/// So many that they come in more than one block.
+/// More than fit into one block.
 const SAMPLES: i64 = 1500;
 
-/// A model, the data set to compare it with, and a cache of its own.
+/// A model, the data set to compare it with, and a separate cache.
 struct Setting {
     model: Model,
     dataset: Given,
@@ -240,11 +240,11 @@ struct Setting {
 }
 
 impl Setting {
-    /// The data are the model's own samples, each level of each channel `shift` levels higher.
+    /// The data are the model's own samples, with each level of each channel raised by `shift`.
     ///
-    /// With this scale no colour comes near black or white: 0.1·ξ + 10/127.5 < 1 up to nine deviations.
+    /// At this scale no colour comes near black or white: 0.1·ξ + 10/127.5 < 1 up to nine deviations.
     fn shifted(shift: f64) -> Self {
-        // The decoder's noise would show.
+        // The decoder's noise would show up.
         let model = Model::new(Plain::new(0.1), Plain::new(0.1), 10.0);
         let mut setting = Self {
             dataset: Given(Mutex::new(Tensor::zeros([1, 3, 4, 4], tch::kind::FLOAT_CPU))),
@@ -271,7 +271,7 @@ impl Setting {
         })
     }
 
-    /// A metric as a new run would have it, and a count of the images that it looks at.
+    /// A metric as a new run would build it, and a count of the images that it processes.
     fn metric(&self) -> (Frechet, Rc<Cell<i64>>) {
         let network = MeanColour::default();
         let seen = network.0.clone();
@@ -309,19 +309,19 @@ impl Setting {
 
 /// The covariances are the same, and the means differ by 10 of 255 levels in three channels.
 #[test]
-fn a_shift_of_ten_levels_as_in_closed_form() {
+fn a_shift_of_ten_levels_matches_the_closed_form() {
     let setting = Setting::shifted(10.0);
     let (metric, seen) = setting.metric();
     let expected = 3.0 * (10.0f64 / 255.0).powi(2);
     let found = setting.measure(&metric);
-    assert!((found - expected).abs() < 1e-9, "{found} for {expected}");
+    assert!((found - expected).abs() < 1e-9, "{found}, expected {expected}");
     assert_eq!(seen.get(), 2 * SAMPLES);
     assert_eq!(setting.measure(&metric), found);
-    assert_eq!(seen.get(), 3 * SAMPLES, "training images are looked at once");
+    assert_eq!(seen.get(), 3 * SAMPLES, "training images are processed once");
 }
 
 #[test]
-fn training_images_are_looked_at_once_for_all_runs() {
+fn training_images_are_processed_once_for_all_runs() {
     let setting = Setting::shifted(10.0);
     let first = setting.measure(&setting.metric().0);
     let (metric, seen) = setting.metric();
@@ -336,7 +336,7 @@ fn training_images_are_looked_at_once_for_all_runs() {
     assert_eq!(setting.measure(&metric), first);
     assert_eq!(seen.get(), 2 * SAMPLES);
 
-    // Other images, however few, other weights, another selection: each has moments of its own.
+    // Other images, even a few, other weights, or another selection: each has its own moments.
     let _ = setting.dataset.0.lock().unwrap().get(SAMPLES - 1).fill_(0.5);
     let (metric, _) = setting.metric();
     assert_ne!(setting.measure(&metric), first);
@@ -350,7 +350,7 @@ fn training_images_are_looked_at_once_for_all_runs() {
 }
 
 #[test]
-fn a_dry_run_is_short_and_leaves_nothing() {
+fn a_dry_run_is_short_and_leaves_no_files() {
     let setting = Setting::shifted(0.0);
     let (metric, seen) = setting.metric();
     setting.ask(true, |subject| metric.measure(subject).unwrap());
@@ -359,7 +359,7 @@ fn a_dry_run_is_short_and_leaves_nothing() {
 }
 
 #[test]
-fn facts_say_what_was_compared() {
+fn facts_describe_the_comparison() {
     let setting = Setting::shifted(0.0);
     let (mut metric, _) = setting.metric();
     metric.options.reference = Some(100);
@@ -376,7 +376,7 @@ fn samples_that_are_not_finite_give_no_number() {
     assert!(setting.measure(&setting.metric().0).is_nan());
 }
 
-/// Other weights are no reason to compute something else under the same name.
+/// Other weights must not produce another number under the same name.
 #[test]
 fn without_the_genuine_weights_there_is_no_fid() {
     let file = tempfile::NamedTempFile::new().unwrap();

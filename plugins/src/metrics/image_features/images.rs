@@ -1,16 +1,15 @@
-//! Hands a model's samples and training images to a network, a batch at a time, as the 8-bit images that they would be
-//! in files.
+//! Passes a model's samples and training images to a network in batches, converted to the 8-bit images that files would
+//! hold.
 
 use ebipla_core::{Task, prelude::*};
 use tch::{Device, Kind};
 
 use super::Network;
 
-/// Prior chains that run at a time. What the samples are depends on it, so it is not an option.
+/// Prior chains that run at a time. It affects the samples, so it is not an option.
 const CHAINS: i64 = 1000;
 
-/// What has to stand beside a number that compares samples with training images: `weights` are the file's name and
-/// SHA-256.
+/// Facts to report with a number that compares samples with training images: `weights` are the file's name and SHA-256.
 pub fn facts_of_comparison(
     subject: &Subject,
     weights: &[String; 2],
@@ -34,7 +33,7 @@ pub fn facts_of_comparison(
         .collect()
 }
 
-/// Which training images to compare with.
+/// Training images to compare with.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection {
     count: i64,
@@ -42,7 +41,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// `wanted` training images, evenly spread over the set, since it may be sorted; or all of them.
+    /// Selects `wanted` training images, evenly spread over the set, since it may be sorted; or all of them.
     pub fn of(subject: &Subject, wanted: Option<u32>) -> Self {
         let of = subject.dataset.len(Split::Train) as i64;
         let count = wanted.map_or(of, |wanted| of.min(wanted.into()));
@@ -53,7 +52,7 @@ impl Selection {
         self.count
     }
 
-    /// Where in the set the images from `start` on are, `count` of them.
+    /// The positions in the set of `count` images from `start` on.
     fn indices(self, start: i64, count: i64) -> Tensor {
         let positions: Vec<_> = (start..start + count)
             .map(|i| (i128::from(i) * i128::from(self.of) / i128::from(self.count)) as i64)
@@ -61,7 +60,7 @@ impl Selection {
         Tensor::from_slice(&positions)
     }
 
-    /// What to say about it.
+    /// A description for the facts.
     pub fn describe(self) -> String {
         if self.count == self.of {
             format!("all {} training images", self.of)
@@ -79,7 +78,7 @@ pub struct Images {
 }
 
 impl Images {
-    /// Gives `each` all of the selected training images, in order.
+    /// Passes all selected training images to `each`, in order.
     pub fn of_data(
         self,
         what: &str,
@@ -99,8 +98,8 @@ impl Images {
         Ok(())
     }
 
-    /// Gives `each` `n` samples of the model: g(x) for latents of the prior sampler, without the decoder's noise, as
-    /// the papers do. Stops, and returns false, if samples are not finite.
+    /// Passes `n` samples of the model to `each`: g(x) for latents of the prior sampler, without the decoder's noise,
+    /// as in the papers. Stops and returns false if samples are not finite.
     pub fn of_model(
         self,
         what: &str,
@@ -125,7 +124,7 @@ impl Images {
     }
 }
 
-/// Images in [−1, 1] as a PNG file would hold them: clamped, rounded to 8 bits. Grey becomes red, green and blue.
+/// Images in [−1, 1] as stored in a PNG file: clamped and rounded to 8 bits. Grey becomes red, green and blue.
 fn eight_bit(images: &Tensor) -> Tensor {
     let levels = (images * 127.5 + 128.0).clamp(0.0, 255.0).to_kind(Kind::Uint8);
     levels.expand([-1, 3, -1, -1], false)
@@ -142,16 +141,16 @@ pub fn bytes(images: &Tensor) -> anyhow::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// −1 is black and 1 is white, 0 rounds up to 128, and what lies beyond is cut off.
+    /// −1 is black and 1 is white, 0 rounds up to 128, and values beyond are clamped.
     #[test]
-    fn eight_bits_as_in_a_file() {
+    fn converts_to_eight_bits_as_in_a_file() {
         let grey = Tensor::from_slice(&[-1f32, 1.0, 0.0, -7.0, 1.01, 0.5]).view([1, 1, 2, 3]);
         let expected = Tensor::from_slice(&[0u8, 255, 128, 0, 255, 191]).view([1, 1, 2, 3]);
         assert!(eight_bit(&grey).equal(&expected.expand([1, 3, 2, 3], false)));
     }
 
     #[test]
-    fn every_level_comes_back() {
+    fn every_level_survives_a_round_trip() {
         let levels = Tensor::arange(256, (Kind::Uint8, Device::Cpu)).view([1, 1, 16, 16]);
         let images = levels.to_kind(Kind::Float) / 127.5 - 1.0;
         assert!(eight_bit(&images).narrow(1, 0, 1).equal(&levels));

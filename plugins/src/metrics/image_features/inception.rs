@@ -1,6 +1,6 @@
-//! The Inception-v3 of FID: as in pytorch-fid, which ports the network of the TensorFlow original with its quirks.
+//! The Inception-v3 of FID, as in pytorch-fid, which ports the original TensorFlow network with its quirks.
 //!
-//! Quirks against the published Inception-v3: average pools do not count their padding, and the last block has a
+//! Quirks compared with the published Inception-v3: average pools do not count their padding, and the last block has a
 //! maximum pool. Batch normalisation is folded into the convolutions, since nothing is trained here.
 
 use ebipla_core::prelude::*;
@@ -14,15 +14,15 @@ pub struct Inception {
     blocks: Vec<Block>,
 }
 
-/// Branches that see the same input; their outputs are put together.
+/// Branches with the same input; their outputs are concatenated.
 struct Block(Vec<Vec<Layer>>);
 
 enum Layer {
     Convolution(Convolution),
-    /// Two convolutions of the same input, put together.
+    /// Two convolutions of the same input, concatenated.
     Fork(Convolution, Convolution),
     AveragePool,
-    /// Without padding, every other position.
+    /// Without padding, stride two.
     HalvingMaxPool,
     MaxPool,
 }
@@ -35,9 +35,9 @@ struct Convolution {
     padding: [i64; 2],
 }
 
-/// Width and height that the network takes.
+/// Width and height of the network's input.
 const SIDE: i64 = 299;
-/// What batch normalisation adds to variances.
+/// Added to variances by batch normalisation.
 const EPSILON: f64 = 0.001;
 
 impl Network for Inception {
@@ -95,7 +95,7 @@ impl Convolution {
 }
 
 impl Inception {
-    /// Reads the network; the classifiers that the file may have are left alone.
+    /// Reads the network, ignoring the classifiers that the file may have.
     pub fn load(file: &WeightsFile, device: Device) -> anyhow::Result<Self> {
         let unused = |name: &str| {
             name.starts_with("fc.")
@@ -122,10 +122,10 @@ impl Inception {
     }
 }
 
-/// A branch while it is put together.
+/// A branch under construction.
 struct Branch<'w, 'f> {
     weights: &'w mut Weights<'f>,
-    /// What the names of its layers begin with.
+    /// Prefix of its layers' names.
     prefix: String,
     channels: i64,
     layers: Vec<Layer>,
@@ -145,7 +145,7 @@ fn branch<'w, 'f>(weights: &'w mut Weights<'f>, block: &str, channels: i64) -> B
 }
 
 impl Branch<'_, '_> {
-    /// A convolution that keeps width and height.
+    /// A convolution that preserves width and height.
     fn same(self, name: &str, channels: i64, kernel: [i64; 2]) -> anyhow::Result<Self> {
         self.with(name, channels, kernel, 1, kernel.map(|size| size / 2))
     }
@@ -169,7 +169,7 @@ impl Branch<'_, '_> {
         Ok(self)
     }
 
-    /// The 1 × 3 and the 3 × 1 convolution that the last blocks branch into.
+    /// The 1 × 3 and the 3 × 1 convolution into which the last blocks branch.
     fn fork(mut self, name: &str, channels: i64) -> anyhow::Result<Self> {
         let wide = self.convolution(&format!("{name}a"), channels, [1, 3], 1, [0, 1])?;
         let high = self.convolution(&format!("{name}b"), channels, [3, 1], 1, [1, 0])?;

@@ -1,4 +1,4 @@
-//! Turns images into features of a published network: what distances between sets of images are taken of.
+//! Turns images into features of a published network, for distances between sets of images.
 
 mod images;
 mod inception;
@@ -16,10 +16,10 @@ use tch::Device;
 
 /// A network that turns 8-bit images into features.
 pub trait Network {
-    /// How many features an image has.
+    /// Number of features per image.
     fn dim(&self) -> i64;
 
-    /// What becomes of an image before the first layer.
+    /// The preprocessing of an image before the first layer.
     fn preprocessing(&self) -> &'static str;
 
     /// The features of each image: u8 `[n, 3, height, width]` → f32 `[n, dim]`.
@@ -34,19 +34,19 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// Where the file of weights is, by the option `weights` or the environment.
+    /// The weights file named by the option `weights` or the environment.
     pub fn weights(self, option: Option<&str>) -> anyhow::Result<WeightsFile> {
         let (variable, what) = match self {
             Self::Inception => (
                 "EBIPLA_INCEPTION",
-                "pt_inception-2015-12-05-6726825d.pth, which \
-                 https://github.com/mseitzer/pytorch-fid/releases/tag/fid_weights offers (the metric \
-                 `frechet_inception` takes other weights under the same names too, as .pth or safetensors)",
+                "pt_inception-2015-12-05-6726825d.pth from \
+                 https://github.com/mseitzer/pytorch-fid/releases/tag/fid_weights  (the metric \
+                 `frechet_inception` also takes other weights with the same tensor names, as .pth or safetensors)",
             ),
             Self::Vgg16 => (
                 "EBIPLA_VGG16",
-                "vgg16-397923af.pth, which https://download.pytorch.org/models/vgg16-397923af.pth is, or a safetensors \
-                 file with the same names",
+                "vgg16-397923af.pth from https://download.pytorch.org/models/vgg16-397923af.pth is, or a safetensors \
+                 file with the same tensor names",
             ),
         };
         WeightsFile::read(&weights::locate(option, variable, what)?)
@@ -74,7 +74,7 @@ impl Architecture {
     }
 }
 
-/// The same numbers, with those of a position side by side: convolutions take a third less time on the CPU.
+/// The same numbers, channels last: convolutions take a third less time on the CPU.
 fn channels_last(x: &Tensor) -> Tensor {
     x.permute([0, 2, 3, 1]).contiguous().permute([0, 3, 1, 2])
 }

@@ -1,4 +1,4 @@
-//! VGG-16: features that cost a small part of Inception's, for distances between our own runs.
+//! VGG-16: features at a fraction of Inception's cost, for comparing our own runs.
 
 use ebipla_core::prelude::*;
 use tch::{Device, Kind};
@@ -19,7 +19,7 @@ struct Convolution {
     bias: Tensor,
 }
 
-/// Channels of each stage and the places of its convolutions in torchvision's `features`; pools are in between.
+/// Channels of each stage and the indices of its convolutions in torchvision's `features`; pools lie in between.
 const STAGES: [(i64, &[i64]); 5] = [
     (64, &[0, 2]),
     (128, &[5, 7]),
@@ -28,15 +28,15 @@ const STAGES: [(i64, &[i64]); 5] = [
     (512, &[24, 26, 28]),
 ];
 
-/// Of ImageNet's red, green and blue.
+/// ImageNet's mean and deviation of red, green and blue.
 const MEAN: [f32; 3] = [0.485, 0.456, 0.406];
 const DEVIATION: [f32; 3] = [0.229, 0.224, 0.225];
 
 impl Vgg16 {
-    /// Pixels that leave something to look at after four pools.
+    /// Minimum side: some pixels must remain after four pools.
     pub const SMALLEST: i64 = 16;
 
-    /// Reads the network; the classifier that the file may have is left alone.
+    /// Reads the network, ignoring the classifier that the file may have.
     pub fn load(file: &WeightsFile, device: Device) -> anyhow::Result<Self> {
         let unused = |name: &str| name.starts_with("classifier.");
         let stages = file.load(device, unused, |weights| {

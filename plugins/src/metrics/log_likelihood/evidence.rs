@@ -1,7 +1,7 @@
 //! The integral of exp(−U(x) − ‖y − g(x)‖²/(2σ²)) over the latent plane, for many data points y at once.
 //!
-//! A square matters only to the data points near its image under g. Each square carries those along, and its quarters
-//! choose among them, so that the work grows with the number of data points, not with its product with the grid.
+//! A square contributes only to the data points near its image under g. Each square keeps a list of those, and its
+//! quarters select among them, so the work grows with the number of data points, not with its product with the grid.
 
 use ebipla_core::prelude::*;
 
@@ -12,16 +12,16 @@ use super::log_sum::LogSum;
 /// log ∫exp(−U(x) − ‖y − g(x)‖²/(2σ²)) dx for each data point y.
 pub struct Evidence {
     pub log_values: Vec<f64>,
-    /// Bound of the error of their mean. [nats]
+    /// Bound on the error of their mean. [nats]
     pub error: f64,
     /// Whether some integral has mass at the edge of the largest domain.
     pub unbounded: bool,
 }
 
-/// Squares in a row of the domain to start with.
+/// Squares per row of the initial domain.
 const TILES: usize = 8;
 
-/// How far from a data point the images of squares are taken into account, to start with. [σ]
+/// Initial distance from a data point within which the images of squares count. [σ]
 const REACH: f64 = 9.0;
 /// The outer part of the reach must be empty: with less than this share there is nothing beyond it.
 const RIM_SHARE: f64 = 1e-7;
@@ -30,7 +30,7 @@ const RIM: f64 = 0.75;
 /// Squares are split until their images have at most this radius, so that the spacing is at most σ. [σ]
 const RESOLVED: f64 = ROW as f64 / 2.0;
 
-/// Refinement stops before it takes more terms than this, about ten seconds.
+/// Refinement stops before it needs more terms than this, about ten seconds.
 const MOST_TERMS: usize = 1_000_000_000;
 
 impl Evidence {
@@ -59,16 +59,16 @@ struct Quadrature<'a> {
     options: &'a LogLikelihood,
     /// The domain: the square of this half-width around the origin.
     half_width: f64,
-    /// How far from each data point the images of squares are taken into account.
+    /// Distance from each data point within which the images of squares count.
     reach: Vec<f64>,
 }
 
-/// A square that matters to somebody.
+/// A square that contributes to at least one data point.
 struct Patch {
     square: Square,
-    /// How far its image extends.
+    /// The radius of its image.
     radius: f64,
-    /// The data points that it matters to.
+    /// The data points that it contributes to.
     seen_by: Vec<u32>,
 }
 
@@ -77,7 +77,7 @@ struct Sums {
     all: LogSum,
     /// The part from squares at the edge of the domain.
     edge: LogSum,
-    /// The part from the outer part of the reach.
+    /// The part from the outer region of the reach.
     rim: LogSum,
 }
 
@@ -98,7 +98,7 @@ impl Sums {
 }
 
 impl Quadrature<'_> {
-    /// Lets the domain and each data point's reach grow until nothing is cut off. Returns the integrals on the coarsest
+    /// Grows the domain and each data point's reach until nothing is cut off. Returns the integrals on the coarsest
     /// grid that resolves the decoder.
     fn integrate_far_enough(&mut self) -> anyhow::Result<Vec<Sums>> {
         let everybody = 0..self.data.len() as u32;
@@ -133,7 +133,7 @@ impl Quadrature<'_> {
         Ok(())
     }
 
-    /// Doubles the domain for data points that were cut off; what they had to reach in vain is forgotten.
+    /// Doubles the domain for data points that were cut off; resets the reach that they had extended in vain.
     fn enlarge_domain(&mut self, cut_off: &[u32]) {
         if !cut_off.is_empty() {
             self.half_width *= 2.0;
@@ -151,7 +151,7 @@ impl Quadrature<'_> {
             patches = self.split(&patches)?;
             let mut finer = vec![Sums::EMPTY; self.data.len()];
             self.integrate(&patches, &mut finer)?;
-            // The mean of the absolute changes: changes of opposite sign are no sign of convergence.
+            // The mean of the absolute changes: changes of opposite sign do not indicate convergence.
             let pairs = finer.iter().zip(&sums);
             let change = mean(pairs.map(|(new, old)| (new.all.value() - old.all.value()).abs()));
             sums = finer;
@@ -167,7 +167,7 @@ impl Quadrature<'_> {
         })
     }
 
-    /// The squares that matter to `points`, small enough to resolve the decoder, if there is room for that.
+    /// The squares that contribute to `points`, small enough to resolve the decoder, if the limits allow it.
     fn resolved_patches(&self, points: &[u32]) -> anyhow::Result<Vec<Patch>> {
         let tiles = Square::tiles(self.half_width, TILES);
         let mut patches = self.look(tiles.iter().map(|tile| (*tile, points)))?;
@@ -189,7 +189,7 @@ impl Quadrature<'_> {
         self.look(quarters)
     }
 
-    /// Which of the candidates each square matters to; squares that matter to nobody are left out.
+    /// Selects each square's data points from its candidates; drops squares without any.
     fn look<'c>(&self, squares: impl Iterator<Item = (Square, &'c [u32])>) -> anyhow::Result<Vec<Patch>> {
         let all: Vec<_> = squares.collect();
         let mut patches = Vec::new();
@@ -225,7 +225,7 @@ impl Quadrature<'_> {
         }
     }
 
-    /// Adds what all squares contribute.
+    /// Adds the contributions of all squares.
     fn integrate(&self, patches: &[Patch], sums: &mut [Sums]) -> anyhow::Result<()> {
         let Subject { model, device, .. } = self.subject;
         for some in patches.chunks(AT_A_TIME) {
@@ -240,7 +240,7 @@ impl Quadrature<'_> {
         Ok(())
     }
 
-    /// Adds what one square contributes to the integrals of the data points that see it.
+    /// Adds one square's contribution to the integrals of the data points that see it.
     fn add(&self, patch: &Patch, energies: &[f64; POINTS], images: &[[f64; 2]; POINTS], sums: &mut [Sums]) {
         let precision = 0.5 / self.subject.model.sigma.powi(2);
         let log_area = patch.square.log_area();
@@ -287,7 +287,7 @@ impl Quadrature<'_> {
     }
 }
 
-/// Mean radius of the images, by how many data points see them.
+/// Mean radius of the images, weighted by the number of data points that see them.
 fn mean_radius(patches: &[Patch]) -> f64 {
     let sights: usize = patches.iter().map(|patch| patch.seen_by.len()).sum();
     let sum: f64 = patches

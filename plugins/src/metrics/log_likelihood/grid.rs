@@ -1,23 +1,23 @@
-//! Grids over the latent plane, made of equal squares, so that squares where nothing happens can be left out.
+//! Grids over the latent plane, made of equal squares, so that empty squares can be left out.
 //!
 //! The midpoint rule on an evenly spaced grid converges faster than any power of the spacing for smooth functions that
-//! fade before the grid ends: the error for a Gaussian of standard deviation s is 2 exp(−2π²s²/h²).
+//! decay before the grid ends: the error for a Gaussian of standard deviation s is 2 exp(−2π²s²/h²).
 
 use ebipla_core::interruption_point;
 use ebipla_core::prelude::*;
 use tch::{Device, Kind};
 
-/// Points in a row of a square.
+/// Points per row of a square.
 pub const ROW: usize = 8;
-/// Points of a square.
+/// Points per square.
 pub const POINTS: usize = ROW * ROW;
 
-/// Half-width of the domain that an integral starts with; prior chains start from N(0, I).
+/// Initial half-width of an integral's domain; prior chains start from N(0, I).
 pub const START: f64 = 8.0;
-/// Half-width beyond which no domain grows.
+/// Largest half-width of a domain.
 pub const LIMIT: f64 = 256.0;
-/// A domain has grown enough when its edge holds less than this share of the integral. Where the integrand fades
-/// at least exponentially, less than that lies outside.
+/// A domain is large enough when its edge holds less than this share of the integral. Where the integrand decays at
+/// least exponentially, less than that lies outside.
 pub const EDGE_SHARE: f64 = 1e-6;
 
 /// A square of the latent plane, with a grid of midpoints.
@@ -49,13 +49,13 @@ impl Square {
         })
     }
 
-    /// Whether it reaches into the edge of the domain, the outer eighth.
+    /// Whether it reaches into the edge of the domain, its outer eighth.
     pub fn at_edge(self, half_width: f64) -> bool {
         let farthest = self.center[0].abs().max(self.center[1].abs()) + self.side / 2.0;
         farthest > 0.875 * half_width
     }
 
-    /// Logarithm of the area that each point stands for.
+    /// Logarithm of the area that each point represents.
     pub fn log_area(self) -> f64 {
         2.0 * (self.side / ROW as f64).ln()
     }
@@ -73,7 +73,7 @@ impl Square {
 /// Squares whose points are evaluated at a time: few enough for a network's features to stay in the cache.
 pub const AT_A_TIME: usize = 64;
 
-/// A network's values at every point of at most [`AT_A_TIME`] squares, one after the other.
+/// A network's values at every point of at most [`AT_A_TIME`] squares, one square after another.
 pub fn evaluate(
     squares: &[Square],
     device: Device,
@@ -86,12 +86,12 @@ pub fn evaluate(
     let values: Vec<f64> = Vec::try_from(values.flatten(0, -1))?;
     anyhow::ensure!(
         !values.iter().any(|value| value.is_nan()),
-        "the model is not a number at some latents, so that it has no likelihood"
+        "the model's output is not a number at some latents, so it has no likelihood"
     );
     Ok(values)
 }
 
-/// What is left out with this share of an integral, in nats; finite also where that is all of it.
+/// The error from leaving out this share of an integral, in nats; finite even if that is all of it.
 pub fn nats_lost(share: f64) -> f64 {
     -(1.0 - share).max(f64::MIN_POSITIVE).ln()
 }

@@ -1,6 +1,6 @@
 //! Sums of exponentials that neither overflow nor underflow.
 
-/// log Σ exp(vᵢ), one term after the other.
+/// log Σ exp(vᵢ), accumulated term by term.
 #[derive(Clone, Copy, Debug)]
 pub struct LogSum {
     largest: f64,
@@ -8,7 +8,7 @@ pub struct LogSum {
     sum: f64,
 }
 
-/// exp(−40) = 4e-18 of a sum is below its rounding.
+/// exp(−40) = 4e-18 of a sum is below its rounding error.
 const NEGLIGIBLE: f64 = 40.0;
 
 impl LogSum {
@@ -36,7 +36,7 @@ impl LogSum {
         self.largest + self.sum.ln()
     }
 
-    /// The share of this sum that `part` of its terms have; all of it where there are no terms.
+    /// The share of this sum that `part` of its terms contribute; 1 if there are no terms.
     pub fn share(&self, part: &Self) -> f64 {
         if self.sum == 0.0 {
             1.0
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn far_beyond_the_range_of_exp() {
+    fn sums_terms_far_beyond_the_range_of_exp() {
         let sum: LogSum = [-2000.0, -2000.0, f64::NEG_INFINITY, -1999.0]
             .into_iter()
             .collect();

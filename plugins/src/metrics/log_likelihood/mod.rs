@@ -1,7 +1,7 @@
 //! Exact log-likelihood of held-out data under a model that is small enough to integrate over.
 //!
-//! log p(y) = log ∫exp(−U(x)) exp(−‖y − g(x)‖²/(2σ²)) dx − log(2πσ²) − log ∫exp(−U(x)) dx. The two integrals are taken
-//! by themselves, since they ask for different grids: the first a fine one, but only where g(x) comes near the data;
+//! log p(y) = log ∫exp(−U(x)) exp(−‖y − g(x)‖²/(2σ²)) dx − log(2πσ²) − log ∫exp(−U(x)) dx. The two integrals are
+//! computed separately, since they need different grids: the first a fine one, but only where g(x) comes near the data;
 //! the second one wherever exp(−U) has mass.
 
 mod evidence;
@@ -20,15 +20,15 @@ use normaliser::Normaliser;
 
 /// Exact mean log-likelihood of held-out data, in nats per data point, for two-dimensional latents and data.
 ///
-/// The integrals over the latent plane are midpoint rules, refined until they do not change; log_likelihood/error
-/// bounds what they may be off by. log_likelihood/data is the value of the data's own distribution, where it is known.
+/// The integrals over the latent plane are midpoint rules, refined until they stop changing; log_likelihood/error
+/// bounds their error. log_likelihood/data is the value under the data's own distribution, where that is known.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogLikelihood {
-    /// Grids are refined until the result changes by less than this. [nats]
+    /// Refinement stops when the result changes by less than this. [nats]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     tolerance: f64,
-    /// Refinement stops before a grid has more points than this. [points]
+    /// Largest number of points in a grid. [points]
     #[schemars(range(min = 300_000, max = 100_000_000))]
     grid_points: usize,
 }
@@ -45,7 +45,7 @@ impl Default for LogLikelihood {
 impl Plugin for LogLikelihood {
     type Builds = dyn Metric;
 
-    /// Not of the error of the quadrature, nor of what the data's own law has.
+    /// Neither the quadrature error nor the value under the data's own distribution has a direction.
     fn better(number: &str) -> Option<Better> {
         (number == "log_likelihood").then_some(Better::Higher)
     }
@@ -85,13 +85,13 @@ impl Metric for LogLikelihood {
 }
 
 impl LogLikelihood {
-    /// Stops as soon as it can.
+    /// Stops as early as possible.
     const COARSE: Self = Self {
         tolerance: f64::INFINITY,
         grid_points: 0,
     };
 
-    /// The mean log-likelihood, and a bound of its error.
+    /// The mean log-likelihood and a bound on its error.
     fn of_points(&self, subject: &Subject, points: &Tensor) -> anyhow::Result<(f64, f64)> {
         let _guard = tch::no_grad_guard();
         let points: Vec<f64> = Vec::try_from(points.to_kind(Kind::Double).flatten(0, -1))?;
@@ -104,7 +104,7 @@ impl LogLikelihood {
         }
         let mean = evidence.log_values.iter().sum::<f64>() / points.len() as f64;
         let value = mean - (2.0 * PI * sigma * sigma).ln() - normaliser.log_value;
-        // The networks compute in f32, so that exponents are rounded by half an ε of their size.
+        // The networks compute in f32, so exponents are rounded by half an ε of their size.
         let rounding = 0.5 * f64::from(f32::EPSILON) * (mean.abs() + normaliser.log_value.abs());
         Ok((value, evidence.error + normaliser.error + rounding))
     }
@@ -113,14 +113,14 @@ impl LogLikelihood {
 fn warn_of_edges(normaliser: &Normaliser, evidence: &Evidence) {
     if normaliser.unbounded {
         tracing::warn!(
-            "log_likelihood: exp(−U) has mass out to ±{LIMIT} and may have no finite integral; what lies beyond was \
-             left out, and log_likelihood/error says how much the edge matters"
+            "log_likelihood: exp(−U) has mass out to ±{LIMIT} and may have no finite integral; the part beyond was \
+             left out, and log_likelihood/error bounds its effect"
         );
     }
     if evidence.unbounded {
         tracing::warn!(
             "log_likelihood: the latents of some held-out points lie at ±{LIMIT} or beyond and were cut off there; \
-             log_likelihood/error says how much the edge matters"
+             log_likelihood/error bounds the effect"
         );
     }
 }

@@ -9,15 +9,15 @@ use super::log_sum::LogSum;
 /// log ∫exp(−U(x)) dx.
 pub struct Normaliser {
     pub log_value: f64,
-    /// Bound of its error. [nats]
+    /// Bound on its error. [nats]
     pub error: f64,
-    /// Half-width of the domain that holds the mass.
+    /// Half-width of the domain that contains the mass.
     pub half_width: f64,
     /// Whether there is mass at the edge of the largest domain.
     pub unbounded: bool,
 }
 
-/// Squares in a row of the domain to start with: 256 points across.
+/// Squares per row of the initial domain: 256 points across.
 const TILES: usize = 32;
 
 /// Squares that together hold less than this share are not refined.
@@ -73,7 +73,7 @@ impl Masses {
         let total: LogSum = masses.iter().map(|(_, mass)| *mass).collect();
         anyhow::ensure!(
             total.value().is_finite(),
-            "the energy is infinite at all latents, so that the model has no likelihood"
+            "the energy is infinite at all latents, so the model has no likelihood"
         );
         Ok(Self {
             squares: masses,
@@ -101,7 +101,7 @@ impl Masses {
         self.total.share(&edge.map(|(_, mass)| *mass).collect())
     }
 
-    /// Leaves out the lightest squares, and returns the share that they had.
+    /// Drops the lightest squares, and returns their share.
     fn drop_lightest(&mut self) -> f64 {
         let log_total = self.log_total();
         self.squares.sort_by(|(_, a), (_, b)| a.total_cmp(b));

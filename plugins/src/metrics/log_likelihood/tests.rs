@@ -1,4 +1,4 @@
-//! The quadrature against closed forms, and against a plain sum over a fine grid.
+//! Compares the quadrature with closed forms and with a plain sum over a fine grid.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Mutex;
@@ -38,7 +38,7 @@ struct NoChains;
 
 impl PriorSampler for NoChains {
     fn sample(&self, _: &dyn Energy, _: Tensor, _: &mut Draws) -> anyhow::Result<Chains> {
-        anyhow::bail!("nobody asks for chains")
+        anyhow::bail!("the metric must not ask for chains")
     }
 
     fn gradient_evaluations(&self) -> u64 {
@@ -46,7 +46,7 @@ impl PriorSampler for NoChains {
     }
 }
 
-/// An energy that falls for ever to the right.
+/// An energy that decreases without bound to the right.
 struct Slope(Parameters);
 
 impl Energy for Slope {
@@ -87,7 +87,7 @@ fn normal(count: i64, scale: f64) -> Tensor {
         * scale
 }
 
-/// The value, its error and the data's own value.
+/// The value, its error and the value under the data's own distribution.
 fn measure(model: &Model, points: &Tensor) -> [f64; 3] {
     let scalars = LogLikelihood::default().measure(Subject {
         model,
@@ -139,11 +139,11 @@ fn closed_form(model: &Model, a: f64, points: &Tensor) -> f64 {
     sum / points.len() as f64 - (2.0 * PI).ln() - 0.5 * determinant.ln()
 }
 
-/// Narrow and wide decoders, and a prior whose mass lies far from where the domain starts.
+/// Narrow and wide decoders, and a prior whose mass lies far outside the initial domain.
 ///
-/// The networks compute in f32: U and ‖y − g‖²/(2σ²) are known to 1e-7 of their size, at random from point to point.
+/// The networks compute in f32: U and ‖y − g‖²/(2σ²) have a relative error of 1e-7, independent from point to point.
 #[test]
-fn a_gaussian_model_as_in_closed_form() {
+fn a_gaussian_model_matches_the_closed_form() {
     for (start, sigma) in [(0.0, 0.05), (0.0, 0.3), (0.0, 3.0), (15.0, 0.3)] {
         let model = quadratic(start, sigma);
         let points = normal(2000, 1.0);
@@ -151,17 +151,17 @@ fn a_gaussian_model_as_in_closed_form() {
         let [found, error, data] = measure(&model, &points);
         assert!(
             (found - expected).abs() <= error,
-            "{found} ± {error} for {expected}"
+            "{found} ± {error}, expected {expected}"
         );
         assert!(error < 5e-5, "{error}");
         assert_eq!(data, -1.0);
     }
 }
 
-/// A point 65 away, whose latent lies far outside of the domain to start with. The prior pulls its posterior so far
+/// A point at distance 65, whose latent lies far outside the initial domain. The prior pulls its posterior so far
 /// towards 0 that the images of its latents lie many σ away from it.
 #[test]
-fn an_outlier_counts_as_it_should() {
+fn an_outlier_gets_its_exact_likelihood() {
     let model = quadratic(0.0, 0.5);
     let points = Tensor::cat(
         &[normal(50, 0.5), Tensor::from_slice(&[60f32, -25.0]).view([1, 2])],
@@ -171,14 +171,14 @@ fn an_outlier_counts_as_it_should() {
     let [found, error, _] = measure(&model, &points);
     assert!(
         (found - expected).abs() <= error,
-        "{found} ± {error} for {expected}"
+        "{found} ± {error}, expected {expected}"
     );
     assert!(error < 1e-6 * expected.abs(), "{error}");
 }
 
-/// A rugged energy against a plain sum over ±7 with spacing 0.01, which the tilt leaves 2e-11 outside of.
+/// A rugged energy against a plain sum over ±7 with spacing 0.01; the tilt leaves 2e-11 outside.
 #[test]
-fn a_network_as_on_a_fine_grid() {
+fn a_network_matches_a_fine_grid() {
     let energy = build::<Mlp>(json!({ "hidden": 32, "activation": "silu", "tilt": 1.0 }), 2).unwrap();
     let _guard = tch::no_grad_guard();
     for mut parameter in energy.parameters().tensors() {
@@ -204,14 +204,14 @@ fn a_network_as_on_a_fine_grid() {
     let [found, error, _] = measure(&model, &points);
     assert!(
         (found - expected).abs() <= error + 1e-6,
-        "{found} ± {error} for {expected}"
+        "{found} ± {error}, expected {expected}"
     );
     assert!(error < 5e-5, "{error}");
 }
 
-/// exp(−U) = exp(x₀) has no integral. What is cut off at the edge is all of the mass there is.
+/// exp(−U) = exp(x₀) has no integral. The part cut off at the edge is all of the mass.
 #[test]
-fn mass_that_escapes_gives_a_finite_number_with_a_large_error() {
+fn escaping_mass_gives_a_finite_number_with_a_large_error() {
     let model = model(Box::new(Slope(Parameters::new())), 0.3);
     let [value, error, _] = measure(&model, &normal(50, 1.0));
     assert!(value.is_finite() && error.is_finite());
@@ -219,7 +219,7 @@ fn mass_that_escapes_gives_a_finite_number_with_a_large_error() {
 }
 
 #[test]
-fn what_is_no_plane_is_refused() {
+fn refuses_data_outside_the_plane() {
     let error = build::<LogLikelihood>(json!({}), 3).err().unwrap().to_string();
     assert!(error.contains("latents of 2 numbers, found 3"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Reads the weights of published networks from a user's file, whoever wrote it, without trusting it.
+//! Reads the weights of published networks from a user's file, without trusting it.
 
 mod pickle;
 mod pytorch;
@@ -15,22 +15,22 @@ use safetensors::SafeTensors;
 use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
 
-/// No network that we know comes near this.
+/// Far larger than any known network.
 const LARGEST: u64 = 2 << 30;
 
-/// A file of weights, in memory.
+/// A weights file, held in memory.
 pub struct WeightsFile {
     pub path: PathBuf,
-    /// Of the file as it lies on the disk, in hexadecimal.
+    /// SHA-256 of the file on disk, in hexadecimal.
     pub sha256: String,
-    /// What is in it, decompressed.
+    /// Its contents, decompressed.
     contents: Vec<u8>,
 }
 
 /// Tensors by name, not yet read.
 type Tensors<'a> = BTreeMap<String, Raw<'a>>;
 
-/// A tensor as a file has it: a view of some numbers.
+/// A tensor as the file describes it: a view of some numbers.
 struct Raw<'a> {
     kind: Kind,
     numbers: &'a [u8],
@@ -39,7 +39,7 @@ struct Raw<'a> {
     stride: Vec<usize>,
 }
 
-/// The tensors of a file, from which a network takes what it needs.
+/// The tensors of a file, from which a network takes those it needs.
 pub struct Weights<'a> {
     file: &'a Path,
     tensors: Tensors<'a>,
@@ -47,7 +47,7 @@ pub struct Weights<'a> {
 }
 
 impl WeightsFile {
-    /// Reads the file, and unpacks it if it is compressed by gzip.
+    /// Reads the file, and decompresses it if it is gzipped.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let raw = File::open(path)
             .map_err(anyhow::Error::from)
@@ -67,7 +67,7 @@ impl WeightsFile {
         })
     }
 
-    /// Lets a network take its weights to `device`. What the network does not take must be allowed.
+    /// Lets `network` take its weights to `device`. `allowed` names tensors that may remain.
     pub fn load<T>(
         &self,
         device: Device,
@@ -134,7 +134,7 @@ impl Raw<'_> {
             self.kind
         );
         let numbers = self.viewed().context("reaches beyond its numbers")?;
-        // libtorch copies as many bytes as it is told to, so the count has to be right.
+        // libtorch copies as many bytes as it is asked to, so the count must be right.
         let count = numbers.len() / self.kind.elt_size_in_bytes();
         let flat = Tensor::f_from_data_size(numbers, &[count as i64], self.kind)?;
         let stride: Vec<_> = self.stride.iter().map(|stride| *stride as i64).collect();
@@ -144,11 +144,11 @@ impl Raw<'_> {
             i64::try_from(tensor.isfinite().all())? == 1,
             "has numbers that are not finite"
         );
-        // A copy even where nothing had to be converted, so that the storage can go.
+        // A copy even where nothing had to be converted, so that the storage can be freed.
         Ok(tensor.copy())
     }
 
-    /// The bytes from the first number of the view to its last one, if all of it is there.
+    /// The bytes from the first to the last number of the view, if all of them exist.
     fn viewed(&self) -> Option<&[u8]> {
         let steps = self.size.iter().zip(&self.stride);
         let last = steps.map(|(size, stride)| size.checked_sub(1)?.checked_mul(*stride));
@@ -186,11 +186,11 @@ fn row_major(size: &[usize]) -> Vec<usize> {
     (1..=size.len()).map(|inner| product(&size[inner..])).collect()
 }
 
-/// Reads all of it, unless it is absurdly much.
+/// Reads everything, up to the size limit.
 fn bounded(from: impl Read) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let length = from.take(LARGEST + 1).read_to_end(&mut bytes)? as u64;
-    ensure!(length <= LARGEST, "it has more than {} GiB", LARGEST >> 30);
+    ensure!(length <= LARGEST, "it is larger than {} GiB", LARGEST >> 30);
     Ok(bytes)
 }
 
@@ -199,7 +199,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The file that an option names, or else an environment variable.
+/// The file named by an option, or else by an environment variable.
 pub fn locate(option: Option<&str>, variable: &str, what: &str) -> anyhow::Result<PathBuf> {
     let from_environment = || std::env::var_os(variable).filter(|path| !path.is_empty());
     let path = option

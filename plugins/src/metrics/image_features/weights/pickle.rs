@@ -1,23 +1,22 @@
-//! Reads the pickles that a PyTorch file of weights is made of, and executes nothing.
+//! Reads the pickles in a PyTorch weights file without executing anything.
 //!
 //! A pickle is a program for a stack machine, whose REDUCE calls any function that it names. This machine knows the
-//! instructions that a dictionary of tensors needs, and four functions, none of which does more than note its
-//! arguments. Everything else is refused. Values that hold others are kept side by side in a heap, so that neither
-//! depth nor cycles matter, and each instruction adds at most one value: memory grows with the length of the pickle,
-//! which is limited.
+//! instructions that a dictionary of tensors needs, and four functions, which only record their arguments. Everything
+//! else is refused. Values that hold others are kept side by side in a heap, so that neither depth nor cycles matter,
+//! and each instruction adds at most one value: memory grows with the length of the pickle, which is limited.
 
 use std::collections::HashMap;
 
 use anyhow::{Context, bail, ensure};
 use tch::Kind;
 
-/// No dictionary of tensors that we know comes near this.
+/// Far longer than any known dictionary of tensors.
 const LONGEST: usize = 4 << 20;
 
 /// No function takes more arguments, and no weight has more dimensions.
 const FEW: usize = 8;
 
-/// A value; those that hold others are places in the heap.
+/// A value; containers are indices into the heap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     None,
@@ -33,7 +32,7 @@ pub enum Value<'a> {
     Tensor(usize),
 }
 
-/// What REDUCE may call.
+/// Functions that REDUCE may call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Function {
     OrderedDict,
@@ -59,11 +58,11 @@ pub struct View<'a> {
     pub stride: Vec<usize>,
 }
 
-/// What a pickle holds.
+/// The contents of a pickle.
 #[derive(Debug)]
 pub struct Pickle<'a> {
     pub value: Value<'a>,
-    /// How many bytes it took.
+    /// Its length in bytes.
     pub length: usize,
     heap: Heap<'a>,
 }
@@ -78,7 +77,7 @@ struct Heap<'a> {
 }
 
 impl<'a> Pickle<'a> {
-    /// Reads the pickle at the beginning of `bytes`.
+    /// Reads the pickle at the start of `bytes`.
     pub fn read(bytes: &'a [u8]) -> anyhow::Result<Self> {
         let mut machine = Machine {
             bytes: &bytes[..bytes.len().min(LONGEST)],
@@ -117,7 +116,7 @@ impl<'a> Pickle<'a> {
         }
     }
 
-    /// The tensor that a value is.
+    /// The tensor that a value represents.
     pub fn tensor(&self, value: Value<'a>) -> Option<&View<'a>> {
         match value {
             Value::Tensor(place) => Some(&self.heap.tensors[place]),
@@ -125,7 +124,7 @@ impl<'a> Pickle<'a> {
         }
     }
 
-    /// Every storage that it mentions, some of them more than once.
+    /// Every storage that it mentions, possibly repeated.
     pub fn storages(&self) -> &[Storage<'a>] {
         &self.heap.storages
     }
@@ -135,19 +134,19 @@ struct Machine<'a> {
     bytes: &'a [u8],
     at: usize,
     stack: Vec<Value<'a>>,
-    /// Heights of the stack that MARK remembers.
+    /// Stack heights recorded by MARK.
     marks: Vec<usize>,
     memo: HashMap<u32, Value<'a>>,
     heap: Heap<'a>,
 }
 
 impl<'a> Machine<'a> {
-    /// Runs one instruction; false after the last one. The names are those of Python's `pickletools`.
+    /// Runs one instruction; returns false after the last one. The names are those of Python's `pickletools`.
     fn step(&mut self) -> anyhow::Result<bool> {
         let place = self.at;
         let [code] = self.array()?;
         match code {
-            // PROTO: what newer protocols add is refused where it comes up.
+            // PROTO: additions of newer protocols are refused where they occur.
             0x80 => drop(self.array::<1>()?),
             // FRAME
             0x95 => drop(self.array::<8>()?),
@@ -243,7 +242,7 @@ impl<'a> Machine<'a> {
             b'Q' => self.storage()?,
             b'b' => self.build()?,
             other => bail!(
-                "the pickle has the instruction {other:#04x} at byte {place}, which no file of weights needs"
+                "the pickle has the instruction {other:#04x} at byte {place}, which no weights file needs"
             ),
         }
         Ok(true)
@@ -278,7 +277,7 @@ impl<'a> Machine<'a> {
         std::str::from_utf8(line).context("the pickle has text that is not UTF-8")
     }
 
-    /// A number in two's complement, of any length that matters.
+    /// An integer in two's complement, up to 16 bytes long.
     fn long(&mut self, length: usize) -> anyhow::Result<Value<'a>> {
         let bytes = self.take(length)?;
         ensure!(length <= 16, "the pickle has a number of {length} bytes");
@@ -299,14 +298,11 @@ impl<'a> Machine<'a> {
         let height = self.stack.len().checked_sub(count);
         height
             .filter(|height| *height >= floor)
-            .context("the pickle takes values that are not there")
+            .context("the pickle takes values that do not exist")
     }
 
     fn since_mark(&mut self) -> anyhow::Result<Vec<Value<'a>>> {
-        let mark = self
-            .marks
-            .pop()
-            .context("the pickle has no mark where it needs one")?;
+        let mark = self.marks.pop().context("the pickle lacks a mark")?;
         Ok(self.stack.split_off(mark))
     }
 
@@ -322,7 +318,7 @@ impl<'a> Machine<'a> {
 
     fn append(&mut self, items: Vec<Value<'a>>) -> anyhow::Result<()> {
         let Some(Value::List(place)) = self.stack.last() else {
-            bail!("the pickle appends to something that is no list");
+            bail!("the pickle appends to something that is not a list");
         };
         self.heap.lists[*place].extend(items);
         Ok(())
@@ -330,7 +326,7 @@ impl<'a> Machine<'a> {
 
     fn set_items(&mut self, items: &[Value<'a>]) -> anyhow::Result<()> {
         let Some(Value::Dict(place)) = self.stack.last() else {
-            bail!("the pickle sets items of something that is no dictionary");
+            bail!("the pickle sets items of something that is not a dictionary");
         };
         let (pairs, rest) = items.as_chunks();
         ensure!(rest.is_empty(), "the pickle has a key without a value");
@@ -339,7 +335,10 @@ impl<'a> Machine<'a> {
     }
 
     fn remember(&mut self, place: u32) -> anyhow::Result<()> {
-        let value = *self.stack.last().context("the pickle remembers nothing")?;
+        let value = *self
+            .stack
+            .last()
+            .context("the pickle memoizes a value from an empty stack")?;
         self.memo.insert(place, value);
         Ok(())
     }
@@ -347,7 +346,7 @@ impl<'a> Machine<'a> {
     fn recall(&mut self, place: u32) -> anyhow::Result<()> {
         let value = self.memo.get(&place);
         self.stack
-            .push(*value.context("the pickle recalls what it has not remembered")?);
+            .push(*value.context("the pickle recalls a value that it has not memoized")?);
         Ok(())
     }
 
@@ -355,7 +354,7 @@ impl<'a> Machine<'a> {
         let arguments = self.pop_tuple()?;
         match (self.pop()?, &arguments[..]) {
             (Value::Function(Function::OrderedDict), []) => self.dict(),
-            // Then come requires_grad, hooks, and perhaps metadata.
+            // Then follow requires_grad, hooks, and perhaps metadata.
             (Value::Function(Function::RebuildTensor), [storage, offset, size, stride, ..]) => {
                 let Value::Storage(storage) = *storage else {
                     bail!("the pickle has a tensor without a storage");
@@ -385,7 +384,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// What PyTorch stores as a "persistent id": ('storage', type, key, location, count), and in old files a view.
+    /// PyTorch's "persistent id" of a storage: ('storage', type, key, location, count), and in old files a view.
     fn storage(&mut self) -> anyhow::Result<()> {
         let parts = self.pop_tuple()?;
         let (Value::Text("storage"), Value::StorageType(kind), Value::Text(key), Value::Text(_), numbers) =
@@ -393,10 +392,10 @@ impl<'a> Machine<'a> {
                 [what, kind, key, location, numbers] | [what, kind, key, location, numbers, Value::None] => {
                     (what, kind, key, location, numbers)
                 }
-                _ => bail!("the pickle refers to something that is no storage, or to a part of one"),
+                _ => bail!("the pickle refers to something that is not a storage, or to part of one"),
             })
         else {
-            bail!("the pickle refers to something that is no storage");
+            bail!("the pickle refers to something that is not a storage");
         };
         self.stack.push(Value::Storage(self.heap.storages.len()));
         self.heap.storages.push(Storage {
@@ -407,12 +406,12 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Attributes of a dictionary, such as `_metadata`: not looked at.
+    /// Attributes of a dictionary, such as `_metadata`: ignored.
     fn build(&mut self) -> anyhow::Result<()> {
         self.pop()?;
         ensure!(
             matches!(self.stack.last(), Some(Value::Dict(_))),
-            "the pickle sets attributes of something that is no dictionary"
+            "the pickle sets attributes of something that is not a dictionary"
         );
         Ok(())
     }
@@ -424,12 +423,12 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// A tuple that may be copied, since it is short: copies of a long one would be a way to fill the memory.
+    /// A short tuple, which is cheap to copy: copies of a long one could fill the memory.
     fn few(&self, place: usize) -> anyhow::Result<&[Value<'a>]> {
         let items = &self.heap.tuples[place];
         ensure!(
             items.len() <= FEW,
-            "the pickle has {} values where there are {FEW} at most",
+            "the pickle has {} values where at most {FEW} are expected",
             items.len()
         );
         Ok(items)
@@ -468,7 +467,7 @@ fn global<'a>(module: &str, name: &str) -> anyhow::Result<Value<'a>> {
         ("torch", "IntStorage") => storage(Kind::Int),
         ("torch", "LongStorage") => storage(Kind::Int64),
         ("torch", "BoolStorage") => storage(Kind::Bool),
-        _ => bail!("the pickle asks for {module}.{name}, which no file of weights needs: it is not opened"),
+        _ => bail!("the pickle calls {module}.{name}, which no weights file needs: refusing to open it"),
     }
 }
 
@@ -482,9 +481,9 @@ mod tests {
         format!("{:#}", Pickle::read(bytes).unwrap_err())
     }
 
-    /// `{'a': (1, -2, True, None)}` as Python writes it, and a state that is left alone.
+    /// `{'a': (1, -2, True, None)}` as Python writes it, and a state that is ignored.
     #[test]
-    fn reads_what_python_writes() {
+    fn reads_pickles_written_by_python() {
         let bytes = b"\x80\x02}q\x00X\x01\x00\x00\x00aq\x01(K\x01J\xfe\xff\xff\xff\x88Ntq\x02s}b.rest";
         let pickle = Pickle::read(bytes).unwrap();
         assert_eq!(pickle.length, bytes.len() - 4);
@@ -496,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn no_function_but_those_of_weights_is_known() {
+    fn refuses_every_function_that_weights_do_not_need() {
         for name in [
             "os\nsystem",
             "builtins\neval",
@@ -510,12 +509,12 @@ mod tests {
         assert!(refused(b"\x80\x04\x8c\x02os\x8c\x06system\x93.").contains("os.system"));
         // INST and OBJ call functions as well; EXT1 fetches one.
         for program in [&b"(ios\nsystem\n."[..], b"(cos\nsystem\no.", b"\x82\x01."] {
-            assert!(refused(program).contains("which no file of weights needs"));
+            assert!(refused(program).contains("which no weights file needs"));
         }
     }
 
     #[test]
-    fn every_cut_is_an_error() {
+    fn every_truncation_is_an_error() {
         let whole = b"\x80\x02ccollections\nOrderedDict\nq\x00)Rq\x01(X\x01\x00\x00\x00ah\x01u}q\x02b.";
         assert!(Pickle::read(whole).is_ok());
         for length in 0..whole.len() {
@@ -527,19 +526,19 @@ mod tests {
     fn nonsense_is_refused() {
         let cases: [(&[u8], &str); 14] = [
             (b"0.", "instruction 0x30"),
-            (b".", "not there"),
+            (b".", "do not exist"),
             (b"NN.", "leaves values behind"),
             (b"(N.", "leaves values behind"),
             (b"N(0.", "instruction 0x30"),
-            (b"N(.", "not there"),
-            (b"t.", "no mark"),
-            (b"h\x07.", "not remembered"),
+            (b"N(.", "do not exist"),
+            (b"t.", "lacks a mark"),
+            (b"h\x07.", "not memoized"),
             (b"}(Nu.", "without a value"),
-            (b"N(NNu.", "no dictionary"),
-            (b"NNa.", "no list"),
+            (b"N(NNu.", "not a dictionary"),
+            (b"NNa.", "not a list"),
             (b"X\xff\xff\xff\xffa.", "ends early"),
             (b"\x8a\xff.", "ends early"),
-            (b"NNb.", "no dictionary"),
+            (b"NNb.", "not a dictionary"),
         ];
         for (bytes, words) in cases {
             let error = refused(bytes);
@@ -582,14 +581,14 @@ mod tests {
         }
     }
 
-    /// A million tuples, each inside the next, and a dictionary inside itself.
+    /// A million nested tuples, and a dictionary inside itself.
     #[test]
-    fn depth_and_cycles_do_no_harm() {
+    fn depth_and_cycles_are_harmless() {
         let deep = [&b")"[..], &[0x85; 1_000_000], b"."].concat();
         assert!(Pickle::read(&deep).is_ok());
         assert!(Pickle::read(b"}q\x00X\x01\x00\x00\x00ah\x00s.").is_ok());
         let wide = [&b"ccollections\nOrderedDict\n("[..], &[b'N'; 1000], b"tR."].concat();
-        assert!(refused(&wide).contains("1000 values where there are 8 at most"));
+        assert!(refused(&wide).contains("1000 values where at most 8 are expected"));
         assert!(refused(&[b'N'; LONGEST + 1]).contains("longer than"));
     }
 }

@@ -1,5 +1,5 @@
-//! Finds the tensors in a `.pth` file of PyTorch, in its archive format and in the one before PyTorch 1.6, which the
-//! genuine FID weights have.
+//! Finds the tensors in a PyTorch `.pth` file, in the archive format and in the format before PyTorch 1.6, which the
+//! genuine FID weights use.
 
 use std::collections::HashMap;
 use std::io::{Cursor, sink};
@@ -18,22 +18,22 @@ const PROTOCOL: i128 = 1001;
 
 /// An archive: `NAME/data.pkl` with the dictionary, and a file `NAME/data/KEY` for each storage.
 pub fn read_archive(bytes: &[u8]) -> anyhow::Result<Tensors<'_>> {
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).context("it is no whole zip archive")?;
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).context("it is not a complete zip archive")?;
     let mut dictionary = None;
     let mut storages = HashMap::new();
     for i in 0..archive.len() {
-        let mut entry = archive.by_index(i).context("it is no archive of PyTorch")?;
-        let name = entry.name().context("it is no archive of PyTorch")?.into_owned();
+        let mut entry = archive.by_index(i).context("it is not a PyTorch archive")?;
+        let name = entry.name().context("it is not a PyTorch archive")?.into_owned();
         ensure!(
             entry.compression() == CompressionMethod::Stored,
-            "`{name}` is compressed, which PyTorch does not do"
+            "`{name}` is compressed, which PyTorch never does"
         );
-        // Reads to the end for the sake of the checksum.
+        // Reads to the end to verify the checksum.
         let length =
             std::io::copy(&mut entry, &mut sink()).with_context(|| format!("`{name}` is damaged"))?;
         let start = entry
             .data_start()
-            .with_context(|| format!("`{name}` has no place"))?;
+            .with_context(|| format!("`{name}` has no offset"))?;
         let range = start as usize..(start + length) as usize;
         let (_, path) = name.split_once('/').unwrap_or(("", &name));
         if path == "data.pkl" {
@@ -52,7 +52,7 @@ pub fn read_archive(bytes: &[u8]) -> anyhow::Result<Tensors<'_>> {
     tensors(&pickle, bytes, |storage| storages.get(storage.key).cloned())
 }
 
-/// Five pickles, then each storage behind its length, in the order of the last pickle.
+/// Five pickles, then each storage after its length, in the order of the last pickle.
 pub fn read_legacy(bytes: &[u8]) -> anyhow::Result<Tensors<'_>> {
     let mut at = 0;
     let mut next = || {
@@ -108,14 +108,16 @@ fn tensors<'a>(
     bytes: &'a [u8],
     place: impl Fn(&Storage<'a>) -> Option<Range<usize>>,
 ) -> anyhow::Result<Tensors<'a>> {
-    let entries = pickle.dict().context("it holds no dictionary of tensors")?;
+    let entries = pickle
+        .dict()
+        .context("it does not hold a dictionary of tensors")?;
     let mut tensors = Tensors::new();
     for (name, value) in entries {
         let Value::Text(name) = *name else {
             bail!("its dictionary has the key {name:?}, expected names of tensors");
         };
         let view = pickle.tensor(*value).with_context(|| {
-            format!("`{name}` is no tensor: expected a state_dict, not a whole model or checkpoint")
+            format!("`{name}` is not a tensor: expected a state_dict, not a whole model or checkpoint")
         })?;
         let storage = &view.storage;
         let numbers = place(storage)

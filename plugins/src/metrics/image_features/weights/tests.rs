@@ -1,4 +1,4 @@
-//! Files written by hand, as PyTorch writes them, and what nobody should write.
+//! Hand-written files, as PyTorch writes them and malformed.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
@@ -86,7 +86,7 @@ fn legacy(dictionary: &[u8], storages: &[(&str, &[u8])]) -> Vec<u8> {
     [magic, system, dictionary.to_vec(), keys, data.collect()].concat()
 }
 
-/// The first `from` in `bytes` replaced.
+/// `bytes` with the first occurrence of `from` replaced.
 fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let at = bytes.windows(from.len()).position(|part| part == from).unwrap();
     [&bytes[..at], to, &bytes[at + from.len()..]].concat()
@@ -109,7 +109,7 @@ fn refused(bytes: &[u8], words: &str) {
     assert!(error.contains(words), "{error}");
 }
 
-/// `w` is stored transposed, and `b` is a part of the same storage: w = [[0, 2, 4], [1, 3, 5]], b = [6, 7].
+/// `w` is stored transposed, and `b` is part of the same storage: w = [[0, 2, 4], [1, 3, 5]], b = [6, 7].
 fn right() -> Vec<u8> {
     state_dict(&[
         ("w", tensor("0", 8, 0, &[2, 3], &[1, 2])),
@@ -129,7 +129,7 @@ fn assert_right(found: [Tensor; 2]) {
 }
 
 #[test]
-fn reads_an_archive_of_pytorch() {
+fn reads_a_pytorch_archive() {
     let files: [(&str, &[u8]); 4] = [
         ("data.pkl", &right()),
         ("byteorder", b"little"),
@@ -140,17 +140,17 @@ fn reads_an_archive_of_pytorch() {
 }
 
 #[test]
-fn reads_the_format_before_archives() {
+fn reads_the_old_format() {
     let file = legacy(&right(), &[("1", &numbers(0..1)), ("0", &numbers(0..8))]);
     assert_right(take(&file).unwrap());
-    // Old files say of each storage whether it is part of another one.
+    // Old files record for each storage whether it is part of another one.
     let whole = replace(&right(), b"tQ", b"NtQ");
     assert_right(take(&legacy(&whole, &[("0", &numbers(0..8)), ("1", &numbers(0..1))])).unwrap());
 }
 
-/// In half precision, compressed: what small weights are shipped as.
+/// In half precision, compressed: the form in which small weights are distributed.
 #[test]
-fn reads_safetensors_compressed_too() {
+fn reads_compressed_safetensors() {
     let w = Tensor::from_slice(&[0f32, 2.0, 4.0, 1.0, 3.0, 5.0])
         .view([2, 3])
         .to_kind(Kind::Half);
@@ -168,7 +168,7 @@ fn reads_safetensors_compressed_too() {
 }
 
 #[test]
-fn the_hash_is_that_of_the_file() {
+fn the_hash_is_the_files_sha256() {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(b"abc").unwrap();
     // From FIPS 180-4.
@@ -189,7 +189,7 @@ fn names_shapes_and_types_must_fit() {
     refused(&file(&other), "`Mixed_8` that the network does not know");
     refused(
         &file(&[("w", text("tensor")), ("b", b.clone())]),
-        "no tensor: expected a state_dict",
+        "not a tensor: expected a state_dict",
     );
     let integers = [
         ("w", replace(&w, b"Float", b"Int")),
@@ -200,9 +200,9 @@ fn names_shapes_and_types_must_fit() {
     refused(b"", "neither");
 }
 
-/// Sizes that lie: views beyond the storage, storages beyond the file.
+/// False sizes: views beyond the storage, storages beyond the file.
 #[test]
-fn sizes_that_lie_are_refused() {
+fn false_sizes_are_refused() {
     let b = ("b", tensor("0", 8, 0, &[2], &[1]));
     let file = |w: Vec<u8>, numbers: &[u8]| legacy(&state_dict(&[("w", w), b.clone()]), &[("0", numbers)]);
     let eight = numbers(0..8);
@@ -238,9 +238,9 @@ fn sizes_that_lie_are_refused() {
     refused(&files(&eight[4..]), "has 28 bytes, expected 8 numbers of 4 bytes");
 }
 
-/// Any file that is cut short is an error, never a panic.
+/// A truncated file is always an error, never a panic.
 #[test]
-fn every_cut_is_an_error() {
+fn every_truncation_is_an_error() {
     let storages: [(&str, &[u8]); 2] = [("0", &numbers(0..8)), ("1", &numbers(0..1))];
     let old = legacy(&right(), &storages);
     let files: [(&str, &[u8]); 3] = [
@@ -269,7 +269,7 @@ fn a_program_in_an_archive_is_not_run() {
 }
 
 #[test]
-fn a_missing_file_says_what_to_set() {
+fn a_missing_file_error_names_the_option() {
     let error = locate(None, "EBIPLA_NO_SUCH_VARIABLE", "a file")
         .unwrap_err()
         .to_string();
