@@ -176,7 +176,7 @@ mod tests {
         fs::write(folder.path().join(PICTURES).join("4.png"), "broken").unwrap();
         let error = error(celeba(folder.path()).open(&caches));
         assert!(
-            error.contains("4.png") && error.contains("replaced or removed"),
+            error.contains("4.png") && error.contains("replace or remove"),
             "{error}"
         );
     }
