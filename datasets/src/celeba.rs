@@ -23,7 +23,7 @@ pub struct Celeba {
     /// Side of an image. [pixels]
     #[schemars(range(min = 1, max = 1024))]
     image_size: u32,
-    /// Number of training points to keep; null keeps all. [points]
+    /// Maximum number of training points; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]

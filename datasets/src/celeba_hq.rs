@@ -23,7 +23,7 @@ pub struct CelebaHq {
     /// Fraction of the images to hold out, spread evenly over their names. [fraction of all]
     #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
     validation: f64,
-    /// Number of training points to keep; null keeps all. [points]
+    /// Maximum number of training points; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]

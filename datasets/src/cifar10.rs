@@ -19,7 +19,7 @@ use crate::subset::Subset;
 pub struct Cifar10 {
     /// Folder with some or all of data_batch_1.bin to data_batch_5.bin, and test_batch.bin; or its parent folder.
     path: PathBuf,
-    /// Number of training points to keep; null keeps all. [points]
+    /// Maximum number of training points; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]

@@ -28,7 +28,7 @@ pub struct Hdf5Array {
     /// Fraction of the points to hold out, spread evenly. [fraction of all]
     #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0, "only_with" = "validation=null"))]
     held_out: f64,
-    /// Number of training points to keep; null keeps all. [points]
+    /// Maximum number of training points; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]

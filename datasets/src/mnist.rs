@@ -21,7 +21,7 @@ pub struct Mnist {
     /// Side of an image; above 28 a black border is added. [pixels]
     #[schemars(range(min = 28, max = 1024))]
     image_size: usize,
-    /// Number of training points to keep; null keeps all. [points]
+    /// Maximum number of training points; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]

@@ -18,7 +18,7 @@ use crate::subset::Subset;
 pub struct Svhn {
     /// Folder with train_32x32.mat and test_32x32.mat.
     path: PathBuf,
-    /// Number of training points to keep; null keeps all. [points]
+    /// Maximum number of training points; null keeps all. [points]
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Seed of a random choice of `limit` points; null keeps the first ones. [any integer]
