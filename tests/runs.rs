@@ -362,19 +362,20 @@ fn zero_steps_initialise_and_write() {
 fn tensorboard_gets_every_scalar() {
     let scratch = Scratch::with_small();
     let folder = scratch.train(&[]);
-    let events = fs::read_dir(folder.join("tensorboard"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    let bytes = fs::read(events).unwrap();
-    // Complete records only: length, its checksum, that many bytes, their checksum.
-    let mut rest = &bytes[..];
-    while !rest.is_empty() {
-        let length = u64::from_le_bytes(rest[..8].try_into().unwrap()) as usize;
-        rest = &rest[8 + 4 + length + 4..];
+    // The end of a run has a file of its own.
+    let files = fs::read_dir(folder.join("tensorboard")).unwrap();
+    let files: Vec<_> = files
+        .map(|file| fs::read(file.unwrap().path()).unwrap())
+        .collect();
+    for bytes in &files {
+        // Complete records only: length, its checksum, that many bytes, their checksum.
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let length = u64::from_le_bytes(rest[..8].try_into().unwrap()) as usize;
+            rest = &rest[8 + 4 + length + 4..];
+        }
     }
+    let bytes = files.concat();
     for name in metrics(&folder)[0].as_object().unwrap().keys().skip(2) {
         let tags = bytes
             .windows(name.len())
