@@ -12,7 +12,7 @@ use super::{FAILED, Program, exit_code};
 use crate::Recipe;
 use crate::run::{Ending, Experiment, Outcome, RunFolder, last_checkpoint};
 use crate::sweep::requeue_this_task;
-use crate::system::interrupt::{INTERRUPTED, Patience};
+use crate::system::interrupt::{INTERRUPTED, end_only_by_itself};
 
 const NO_STEP: &str = "not a step was done before the time limit; try a longer slurm.time, or a shorter \
      slurm.checkpoint_before";
@@ -20,7 +20,7 @@ const NO_STEP: &str = "not a step was done before the time limit; try a longer s
 /// Whatever happens, the folder says how it ended; unless another process has it, which will.
 pub fn member(program: &Program, arguments: &MemberArguments) -> anyhow::Result<ExitCode> {
     let path = &arguments.folder;
-    let _patience = Patience::begin();
+    end_only_by_itself();
     if arguments.with_parent {
         set_parent_process_death_signal(Some(Signal::TERM))?;
     }

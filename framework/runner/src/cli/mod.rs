@@ -31,7 +31,7 @@ use crate::recipe::Request;
 use crate::run::{Diverged, Log};
 use crate::sweep::SweepError;
 use crate::system::allocator;
-use crate::system::interrupt::{INTERRUPTED, Interrupt, Patience};
+use crate::system::interrupt::{INTERRUPTED, Interrupt, end_only_by_itself};
 use crate::{Home, Recipe, RecipeError};
 
 /// The run failed.
@@ -71,7 +71,7 @@ pub fn main(home: Home) -> ExitCode {
     panics::silence();
     let result = caught(|| dispatch(command, home));
     // What is left to do is to end.
-    let _patience = Patience::begin();
+    end_only_by_itself();
     match result {
         Ok(code) => code,
         Err(error) => {

@@ -8,7 +8,7 @@ use ebipla_core::Purpose;
 use super::arguments::RunArguments;
 use super::{Program, exit_code, print};
 use crate::run::{Experiment, Outcome, RunFolder, find_run, finished_run, last_checkpoint, train};
-use crate::system::interrupt::{INTERRUPTED, Patience};
+use crate::system::interrupt::{INTERRUPTED, end_only_by_itself};
 use crate::{Recipe, RecipeError};
 
 pub fn run(program: &Program, arguments: &RunArguments) -> anyhow::Result<ExitCode> {
@@ -61,7 +61,7 @@ fn earlier_run(
 
 /// Trains in a folder, if that is not done already.
 pub fn train_in(program: &Program, experiment: Experiment, folder: &RunFolder) -> anyhow::Result<Outcome> {
-    let _patience = Patience::begin();
+    end_only_by_itself();
     if let Some(steps) = finished_run(folder.path(), &experiment) {
         tracing::info!(
             "{} finished after {steps} steps: nothing to resume (`eval` measures it again, a larger run.epochs \

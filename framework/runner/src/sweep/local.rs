@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::Status;
 use super::table::{counts, duration, progress};
 use crate::run::{Ending, State};
-use crate::system::interrupt::{INTERRUPTED, Interrupt, Patience};
+use crate::system::interrupt::{INTERRUPTED, Interrupt, end_only_by_itself};
 use live::Live;
 
 mod live;
@@ -52,7 +52,7 @@ const POLL: Duration = Duration::from_millis(100);
 impl Local {
     /// Runs members given by folder and label. Each is told of as soon as it ends.
     pub fn run(&self, members: &[(PathBuf, String)], interrupt: &Interrupt) -> anyhow::Result<Ended> {
-        let _patience = Patience::begin();
+        end_only_by_itself();
         let program = std::env::current_exe().context("finding this program")?;
         let mut waiting: VecDeque<_> = members.iter().cloned().collect();
         let mut running: Vec<Running> = Vec::new();

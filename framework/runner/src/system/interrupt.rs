@@ -18,8 +18,8 @@ pub const INTERRUPTED: u8 = 130;
 /// How long a command with nothing to save may take to end by itself.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// How many [`Patience`] there are.
-static PATIENT: AtomicUsize = AtomicUsize::new(0);
+/// Whether the program ends only by itself.
+static PATIENT: AtomicBool = AtomicBool::new(false);
 
 /// Whether a signal has asked the program to stop.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ impl Interrupt {
 fn end_unless_patient() {
     loop {
         thread::sleep(GRACE);
-        if PATIENT.load(Ordering::SeqCst) == 0 {
+        if !PATIENT.load(Ordering::SeqCst) {
             eprintln!("interrupted");
             // Not `exit`: other threads compute while its handlers would take libtorch down.
             low_level::exit(INTERRUPTED.into());
@@ -69,20 +69,8 @@ fn end_unless_patient() {
     }
 }
 
-/// While it lives, the program does not end by itself: it has something to save, or to pass on.
-#[must_use]
-pub struct Patience(());
-
-impl Patience {
-    /// Keeps the program alive after a signal.
-    pub fn begin() -> Self {
-        PATIENT.fetch_add(1, Ordering::SeqCst);
-        Self(())
-    }
-}
-
-impl Drop for Patience {
-    fn drop(&mut self) {
-        PATIENT.fetch_sub(1, Ordering::SeqCst);
-    }
+/// From now on a signal does not end the program by itself: it has something to save, or an exit code to pass on. There is
+/// no way back, since a program that is about to end would be ended with another code.
+pub fn end_only_by_itself() {
+    PATIENT.store(true, Ordering::SeqCst);
 }
