@@ -19,7 +19,7 @@ pub enum How {
         base: &'static str,
         files: &'static [Remote],
     },
-    /// Somebody has to agree to a licence: what to get, from where, and where to put it. `{folder}` stands for the
+    /// The user must agree to a licence first: what to get, from where, and where to put it. `{folder}` stands for the
     /// folder.
     ByHand(&'static str),
 }

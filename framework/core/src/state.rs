@@ -29,6 +29,14 @@ pub enum Slot<'a> {
     Clouds(&'a mut ParticleStore),
 }
 
+/// The clouds of a state.
+pub fn clouds(state: &mut dyn Persistent) -> impl Iterator<Item = (&'static str, &mut ParticleStore)> {
+    state.slots().into_iter().filter_map(|(name, slot)| match slot {
+        Slot::Clouds(store) => Some((name, store)),
+        _ => None,
+    })
+}
+
 /// Named tensors on their way to or from a file.
 pub type Tensors = BTreeMap<String, Tensor>;
 

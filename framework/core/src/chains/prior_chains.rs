@@ -15,7 +15,7 @@ use crate::{Draws, Model, Persistent, Slot};
 pub struct PriorChainsSection {
     /// Where chains start.
     pub start: Start,
-    /// Share of the chains that start from N(0, I) all the same, chosen anew each time. [1]
+    /// Share of the chains that start from N(0, I) all the same, chosen again in each iteration. [1]
     #[schemars(range(min = 0.0, max = 1.0), extend("only_with" = "start=persistent|posterior"))]
     pub restarts: f64,
 }

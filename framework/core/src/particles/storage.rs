@@ -74,7 +74,7 @@ impl Storage {
 
     fn in_memory(&self, bytes: u64) -> anyhow::Result<Tensor> {
         let enough = match self.device {
-            // Memory that nobody has touched yet is promised beyond what there is.
+            // The system promises more memory than there is, until it is touched.
             Device::Cpu => require_memory("particles", bytes.into()),
             _ => Ok(()),
         };

@@ -118,16 +118,11 @@ impl ParticleStore {
     pub fn not_finite(&self) -> Option<(usize, f64)> {
         // In double precision the sum of finite numbers of single precision is finite.
         let sum = |clouds: &Tensor| clouds.sum(Kind::Double).double_value(&[]);
-        let [_, particles, latent_dim] = self.shape();
-        let points = (BLOCK / (particles * latent_dim)).max(1) as i64;
-        let blocks = self.clouds.split(points, 0);
-        let (i, block) = blocks
-            .iter()
-            .enumerate()
-            .find(|(_, block)| !sum(block).is_finite())?;
-        let clouds = (0..block.size()[0]).map(|point| (point, sum(&block.get(point))));
-        let (point, sum) = clouds.into_iter().find(|(_, sum)| !sum.is_finite())?;
-        Some((i * points as usize + point as usize, sum))
+        let mut blocks = self.views().into_iter();
+        let (first, block) = blocks.find(|(_, block)| !sum(block).is_finite())?;
+        let mut clouds = (0..block.size()[0]).map(|point| (point, sum(&block.get(point))));
+        let (point, sum) = clouds.find(|(_, sum)| !sum.is_finite())?;
+        Some((first + point as usize, sum))
     }
 
     /// The data points whose clouds have changed since [`Self::call_saved`].
@@ -143,8 +138,8 @@ impl ParticleStore {
         self.changed.fill(false);
     }
 
-    /// Makes the clouds have so many particles, the first or all that there is room for; what is in them is to be
-    /// overwritten.
+    /// Gives each cloud `particles` particles: the first few, or all that there is room for. Their values are undefined until
+    /// they are overwritten.
     pub fn reshape(&mut self, particles: usize) -> anyhow::Result<()> {
         let [points, _, latent_dim] = self.shape().map(|n| n as i64);
         let (particles, most) = (particles as i64, self.room.size()[1]);
@@ -158,9 +153,14 @@ impl ParticleStore {
         Ok(())
     }
 
-    /// Views of all clouds, some data points each after the number of the first, all of which are about to change.
+    /// Views of all clouds in blocks, as [`Self::views`], for a change to every cloud.
     fn blocks(&mut self) -> Vec<(usize, Tensor)> {
         self.changed.fill(true);
+        self.views()
+    }
+
+    /// Views of all clouds in blocks of some data points, each with the number of its first point.
+    fn views(&self) -> Vec<(usize, Tensor)> {
         let [_, particles, latent_dim] = self.shape();
         let points = (BLOCK / (particles * latent_dim)).max(1);
         let blocks = self.clouds.split(points as i64, 0).into_iter().enumerate();

@@ -141,7 +141,7 @@ impl Default for GuardSection {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluateSection {
-    /// Measures after every so many steps; 0: only at the end. All evaluations of a run draw the same random numbers. [steps]
+    /// Interval between evaluations, in steps; 0 evaluates only at the end. All evaluations of a run draw the same random numbers. [steps]
     pub every: u64,
     /// Metrics by name, each with its options.
     pub metrics: BTreeMap<String, Value>,

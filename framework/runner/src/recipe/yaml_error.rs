@@ -58,7 +58,7 @@ fn in_words(error: &Error) -> String {
     }
 }
 
-/// What the parser says, by a word of it, and what that means to somebody who writes a recipe.
+/// Words of the parser, each with an explanation for the author of a recipe.
 const OF_PARSER: [(&str, &str); 12] = [
     ("tab", "a tab: YAML is indented by spaces"),
     ("unclosed bracket", "a `{` or `[` that is never closed"),

@@ -7,7 +7,7 @@ use anyhow::Context;
 use ebipla_core::system::interrupt::Whole;
 use ebipla_core::{
     Algorithm, Averages, DataFacts, GradientCount, Optimizer, Parameters, Persistent, PriorChains, Purpose,
-    Registry, Scalars, Slot, Split, Step, state,
+    Registry, Scalars, Split, Step, state,
 };
 
 use super::Setup;
@@ -196,10 +196,9 @@ impl Experiment {
         self.ensure_finite_weights(step)?;
         let mut not_finite = None;
         for (_, state) in self.parts() {
-            for (name, slot) in state.slots() {
-                if let Slot::Clouds(store) = slot {
-                    not_finite = not_finite.or(store.not_finite().map(|(point, value)| (name, point, value)));
-                }
+            for (name, store) in state::clouds(state) {
+                let found = || store.not_finite().map(|(point, value)| (name, point, value));
+                not_finite = not_finite.or_else(found);
             }
         }
         match not_finite {

@@ -18,7 +18,6 @@ pub use self::manifest::identity;
 pub use self::opened::Checkpoint;
 use ebipla_core::state::{self, Tensors};
 use ebipla_core::system::files::UNFINISHED;
-use ebipla_core::{Persistent, Slot};
 
 use super::Experiment;
 use super::due::Due;
@@ -113,7 +112,7 @@ impl Checkpoints {
         let mut tensors = Tensors::new();
         for (part, state) in experiment.parts() {
             tensors.extend(state::collect(part, state));
-            for (name, store) in stores(state) {
+            for (name, store) in state::clouds(state) {
                 clouds::save(name, store, to, self.last.as_deref())?;
             }
         }
@@ -173,7 +172,7 @@ fn load(experiment: &mut Experiment, checkpoint: &Checkpoint) -> anyhow::Result<
     let device = experiment.device;
     for (part, state) in experiment.parts() {
         state::restore(part, state, &mut tensors, device)?;
-        for (name, store) in stores(state) {
+        for (name, store) in state::clouds(state) {
             clouds::load(name, store, checkpoint)?;
         }
     }
@@ -183,15 +182,6 @@ fn load(experiment: &mut Experiment, checkpoint: &Checkpoint) -> anyhow::Result<
         tensors.keys().cloned().collect::<Vec<_>>().join("`, `")
     );
     Ok(())
-}
-
-fn stores(
-    state: &mut dyn Persistent,
-) -> impl Iterator<Item = (&'static str, &mut ebipla_core::ParticleStore)> {
-    state.slots().into_iter().filter_map(|(name, slot)| match slot {
-        Slot::Clouds(store) => Some((name, store)),
-        _ => None,
-    })
 }
 
 /// The last checkpoint of a run.
